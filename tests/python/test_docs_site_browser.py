@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from browsers import needs_chromium, started_browser
 from test_docs_site import _DOCS
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+pytestmark = needs_chromium
 PAGES = ["index", "glossary", "tasks/caches"]
 
 
@@ -37,12 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started_browser() as browser:
         context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         yield context.new_page()
-        browser.close()
 
 
 def test_the_search_finds_a_page_by_a_word_of_it(site: Path, page: Page) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browsers import needs_chromium, started_browser
 from fabricated import fabricated
 from fathom.store import Store
 from reported import EVIL, saved_assessment
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+pytestmark = needs_chromium
 DESKTOP, PHONE = 1400, 420
 PAGES = ("/", "/start", "/runs", "/experiments", "/compare?a=7&b=8", "/trends", "/findings")
 DRAWN = ("/runs/7", "/experiments/1", "/trends/7")
@@ -40,11 +39,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started_browser() as found:
         yield found
-        found.close()
 
 
 def opened(browser: Browser, server: Server, width: int, theme: str) -> tuple[Page, list[str]]:

@@ -41,6 +41,8 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"(?:fathom|diskspd) ")
 # What stands before a command: a prompt, or a step of a pipeline in YAML.
 _PROMPT = re.compile(r"\$ |- (?:run: )?")
+# A file without these, whatever quotes and ends of lines stand between, has no string with a command.
+_IN_CODE = re.compile(r"\bfathom[\s\"'\\f]+(?!import\b)[a-z]|\bdiskspd[\s\"'\\f]+-")
 # A word that stands for others, as in `fathom prepare look TARGET`, or for what is left out.
 _STANDS_FOR = re.compile(r"\.\.\.|\[|\$|(?<![\w=-])[A-Z]{4,}(?![\w.])")
 
@@ -74,7 +76,9 @@ def _in_strings() -> Iterator[Shown]:
     """Return what help, messages and docstrings say: a verb with options, to the end of them."""
     shown = re.compile(r"\b(fathom (?:[a-z]+ )+(?:--?[\w=.,-]+ ?)+|diskspd (?:--?[\w=.,-]+ ?)+)")
     for path in sorted(_PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        # Every process of tests does this, and walking what Python makes of a file is slow.
+        for node in ast.walk(ast.parse(text)) if _IN_CODE.search(text) else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for found in shown.findall(" ".join(node.value.split())):
                     yield Shown(path.name, found.strip().rstrip(".,"))
