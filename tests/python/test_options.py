@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import command
+from documented import blocks, commands
 from event_logs import Logged, event_log
 from fabricated import fabricated
 from fathom.cli.grammar import (
@@ -32,6 +33,7 @@ from reported import saved_sweep
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DOCS = Path(__file__).parents[2] / "docs"
 # Words that say a unit or a thing that another word says already.
 FORBIDDEN = re.compile(r"--(?:.*-(?:mib|gib|seconds|minutes|percent|ms)|seconds|force|quiet|name)")
 # What the help must not make a reader turn into other units.
@@ -187,8 +189,9 @@ SMALLER = (
     (r"-c1G", "-c1M"),
     (r"-d\d+", "-d1 -W0"),
     (r"--size (1|4)G", "--size 64M"),
-    (r"--time 5m", "--time 10s"),
+    (r"--time 5m", "--time 12s"),
     (r"--duration 5s", "--duration 1s --warm-up 0s"),
+    (r"--duration 3s -c64M (.*) '{host}", r"--duration 2s -c16M \1 'x-{host}"),
     (r"^fathom tune", "fathom tune --dry-run"),
     (r"^fathom sweep --block", "fathom sweep --dry-run --block"),
     (r"^fathom repeat", "fathom repeat --pilot 2 --most 2"),
@@ -222,6 +225,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# What takes longest is run by the pages, as it is made small here.
+SHOWN = {
+    "assess": ("tutorial.md", "fathom assess --time 12s --size 64M ."),
+    "scale": (
+        "tasks/fleet.md",
+        "fathom scale --fleet local:2 --duration 2s -c16M -b8K -r 'x-{host}.dat'",
+    ),
+}
 ALL_EXAMPLES = [(name, one) for name, several in EXAMPLES.items() for one in several]
 
 
@@ -230,6 +241,10 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
     assert example.startswith(f"fathom {name} ") or example == f"fathom {name}"
     for pattern, small in SMALLER:
         example = re.sub(pattern, small, example)
+    page, shown = SHOWN.get(name, ("", ""))
+    if example == shown:
+        assert example in commands_of(page)
+        return
     environment = {"FATHOM_STORE": str(place / "runs.sqlite")}
     typed = "import io, sys; sys.stdin = io.StringIO('a long password')"
     words = shlex.split(example)[1:]
@@ -237,6 +252,21 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
     # A gate on noise may not be able to tell.
     allowed = (0, 7) if "--fail-if" in example else (0, 1) if name == "doctor" else (0,)
     assert done.returncode in allowed, (example, done.stdout, done.stderr)
+
+
+def commands_of(page: str) -> list[str]:
+    """Return the commands of a page that ``test_docs_examples`` runs."""
+    run = [
+        one for one in blocks(DOCS / page) if one.reason_not_run is None and one.kind == "console"
+    ]
+    return [one.command for block in run for one in commands(block)]
+
+
+def test_what_pages_run_of_the_examples_is_an_example() -> None:
+    small = [example for _name, example in ALL_EXAMPLES]
+    for pattern, smaller in SMALLER:
+        small = [re.sub(pattern, smaller, one) for one in small]
+    assert {shown for _page, shown in SHOWN.values()} <= {*small}
 
 
 def test_each_help_has_an_example() -> None:
