@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from commands import command
+from commands import SHORT_RUNS, command
 from event_logs import Logged, event_log
 from fabricated import fabricated
 from fathom.cli.grammar import (
@@ -184,11 +184,12 @@ def test_no_grow_was_refused_as_a_misspelt_grow() -> None:
 GROUP = {"ResourceGroup": "SQL"}
 # What makes an example small enough for a test.
 SMALLER = (
-    (r"-c1G", "-c1M"),
+    (r"-c(1G|64M)", "-c1M"),
     (r"-d\d+", "-d1 -W0"),
     (r"--size (1|4)G", "--size 64M"),
     (r"--time 5m", "--time 10s"),
     (r"--duration 5s", "--duration 1s --warm-up 0s"),
+    (r"--duration 3s", "--duration 1s"),
     (r"^fathom tune", "fathom tune --dry-run"),
     (r"^fathom sweep --block", "fathom sweep --dry-run --block"),
     (r"^fathom repeat", "fathom repeat --pilot 2 --most 2"),
@@ -231,7 +232,7 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
     for pattern, small in SMALLER:
         example = re.sub(pattern, small, example)
     environment = {"FATHOM_STORE": str(place / "runs.sqlite")}
-    typed = "import io, sys; sys.stdin = io.StringIO('a long password')"
+    typed = f"import io, sys; sys.stdin = io.StringIO('a long password'){SHORT_RUNS}"
     words = shlex.split(example)[1:]
     done = command(*words, cwd=place, environment=environment, before=typed)
     # A gate on noise may not be able to tell.
