@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+# Ends each run of a command early, for tests in which it does not matter how long runs are.
+SHORT_RUNS = """
+from fathom import _fathom
+def short(asked, *rest, run_job=_fathom.run_job):
+    return run_job(asked if isinstance(asked, tuple) else ["--stop-ios=1000", *asked], *rest)
+_fathom.run_job = short
+"""
 _REQUEST_BYTES = 1 << 20
 # What is imported when it is first used, and most commands need.
 _LATER = (

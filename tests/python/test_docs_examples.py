@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import fathom_in, script
+from commands import SHORT_RUNS, fathom_in, script
 from documented import Block, Command, blocks, commands
 from fathom.cli.verbs import VERBS, load
 from support import diskspd
@@ -31,14 +31,6 @@ _MEASURED = re.compile(r"[+-]?\b\d+(?:[.,:]\d+)+\b|\b\d{3,}\b|\b\d{4}-\d\d-\d\d\
 # What a shell says of a program that is not there, and its exit code.
 _NOT_FOUND = re.compile(r"line \d+: (\S+): command not found")
 _NO_PROGRAM = 127
-# Pages measure for seconds, and show no figure that must be as shown: a run ends earlier here.
-_SHORT = """
-from fathom import _fathom
-def short(asked, *rest, run_job=_fathom.run_job):
-    words = [] if isinstance(asked, tuple) else ["--stop-ios=1000"]
-    return run_job([*words, *asked] if words else asked, *rest)
-_fathom.run_job = short
-"""
 # A terminal draws lines around tables, which other programs do not get.
 _LINES = re.compile(r"[━─│┃┏┳┓┡╇┩└┴┘]+")
 
@@ -49,7 +41,8 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bin")
     (folder / "diskspd").symlink_to(diskspd())
     (folder / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
-    fathom_in(folder, _SHORT)
+    # Pages measure for seconds, and what they show of it differs from run to run.
+    fathom_in(folder, SHORT_RUNS)
     return folder
 
 
@@ -86,7 +79,7 @@ def _run(page: Path, block: Block, scratch: Path) -> None:
     elif block.kind == "pycon":
         _run_doctest(page, block)
     else:
-        done = script(_SHORT + block.text)
+        done = script(SHORT_RUNS + block.text)
         assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stderr}"
 
 
