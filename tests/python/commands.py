@@ -1,8 +1,8 @@
 """Run ``fathom`` in a process of its own, which need not load its libraries for each command.
 
 A process that has loaded all of Fathom waits for command lines, and forks for each: what a command
-does ends with it, as for any process. Tests of how Fathom starts, or of signals, start ``COMMAND``.
-For tests that run the commands of a shell, ``fathom_in`` puts a ``fathom`` into a folder; and
+does ends with it, as for any process. Tests of how Fathom starts start ``COMMAND``. For tests that
+run the commands of a shell, or send signals, ``fathom_in`` puts a ``fathom`` into a folder; and
 ``forked`` starts one that goes on beside the test.
 """
 

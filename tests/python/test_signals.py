@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import fathom_in
 from fathom._signals import ending_in_good_order, held_back, let_through
 from fathom.store import Store
 from our_data import our_data
@@ -18,6 +19,8 @@ from support import begun
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 MIB = 1 << 20
 LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
+# Of runs that come one after the other.
+EACH = ["-d1", "-W0", "--stop-ios=300"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
 TOLD = """
 import sys
@@ -30,9 +33,8 @@ def told(*, quiet=False):
             print("now", fields.get("phase", name), file=sys.stderr, flush=True)
     yield tell
 progress.live_progress = told
-from fathom.cli import main
-main()
 """
+MAIN = "from fathom.cli import main; main()"
 
 
 @pytest.fixture
@@ -42,9 +44,17 @@ def target(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a ``fathom`` that tells its phases, and hands on what signals it gets."""
+    folder = tmp_path_factory.mktemp("bin")
+    fathom_in(folder, TOLD)
+    return str(folder / "fathom")
+
+
 def started(words: str, *args: str) -> subprocess.Popen[str]:
     """Start ``fathom``, and return once its error output has a line with these words."""
-    return begun(TOLD, words, *args)
+    return begun(TOLD + MAIN, words, *args)
 
 
 def ended_by(number: signal.Signals, words: str, *args: str) -> tuple[int, str, str]:
@@ -86,18 +96,20 @@ def test_a_run_that_still_makes_its_file_ends(tmp_path: Path) -> None:
 
 EXPERIMENTS = {
     "sweep": (signal.SIGTERM, ["--depth", "1..64", "--longest", "1", "-b4K", "-r", "-L"]),
-    "repeat": (signal.SIGTERM, ["--pilot", "40", "--most", "40", "-d1", "-W0", *LOAD]),
+    "repeat": (signal.SIGTERM, ["--pilot", "40", "--most", "40", *EACH, *LOAD]),
     "tune": (signal.SIGTERM, ["--depth", "1..64", "--longest", "1", "-b4K", "-r"]),
-    "compare": (signal.SIGINT, ["--run", "-o1", "-o2", "-d1", "-W0", "-b4K", "-r", "-L"]),
+    "compare": (signal.SIGINT, ["--run", "-o1", "-o2", *EACH, *LOAD[:2], *LOAD[3:]]),
     "assess": (signal.SIGTERM, ["--seconds", "30"]),
 }
 
 
 @pytest.mark.parametrize("verb", EXPERIMENTS)
-def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(target: str, verb: str) -> None:
+def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(
+    target: str, verb: str, forked: str
+) -> None:
     number, arguments = EXPERIMENTS[verb]
     process = subprocess.Popen(
-        [sys.executable, "-c", TOLD, verb, *arguments, target],
+        [forked, verb, *arguments, target],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -171,7 +183,7 @@ def test_one_request_that_comes_twice_is_no_second_one(target: str) -> None:
 
 
 def test_what_is_told_to_ignore_ctrl_c_ignores_it(target: str) -> None:
-    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){TOLD}"
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){TOLD}{MAIN}"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "run", "-W0", "-d3", *LOAD, target],
         stdout=subprocess.PIPE,
