@@ -57,6 +57,19 @@ fn as_many_ios_are_outstanding_at_the_server_as_are_requested() {
     }
 }
 
+/// The permission to write to the export of a server on a socket.
+fn token(server: &Server) -> String {
+    format!("--allow-write={}/:{FILE_BYTES}", server.path("socket").display())
+}
+
+/// Writes each block of the export once.
+fn write_whole(server: &Server, more: &[&str]) {
+    let blocks = format!("--stop-ios={}", FILE_BYTES / 65536);
+    let (token, address) = (token(server), server.address("").to_string());
+    let load = ["-b64K", "-w100", "-o4", "-d60", "-W0", &blocks, &token];
+    run(server.folder.path(), &[&load[..], more, &[&address]].concat()).good();
+}
+
 #[test]
 fn what_is_written_stands_in_the_servers_file_and_is_verified() {
     if is_missing() {
@@ -64,10 +77,8 @@ fn what_is_written_stands_in_the_servers_file_and_is_verified() {
     }
     let server = Server::unix(&LOGGED, &FILE);
     let address = server.address("").to_string();
-    let token = format!("--allow-write={}/:{FILE_BYTES}", server.path("socket").display());
-    let blocks = format!("--stop-ios={}", FILE_BYTES / 65536);
-    let walk = ["-b64K", "-w100", "-o4", "-d60", "-W0", &blocks, &token, &address];
-    run(server.folder.path(), &walk).good();
+    let token = token(&server);
+    write_whole(&server, &[]);
     let counting: Vec<u8> = (0..FILE_BYTES).map(|at| at.to_le_bytes()[0]).collect();
     assert!(server.file() == counting, "the data are not those of the counting pattern");
     let mix = ["-b4K", "-w50", "-r", "-o16", "-d60", "-W0", "--stop-ios=4000", "--verify"];
@@ -94,13 +105,8 @@ fn verify_only_of_a_server_that_was_gone_or_cut_named_the_wrong_remedy() {
         return;
     }
     let server = Server::unix(&LOGGED, &FILE);
-    let address = server.address("").to_string();
-    let token = format!("--allow-write={}/:{FILE_BYTES}", server.path("socket").display());
-    let blocks = format!("--stop-ios={}", FILE_BYTES / 65536);
-    let load = ["-b64K", "-w100", "-o4", "-d60", "-W0", &blocks, &token];
-    let load = [&load[..], &["--verify-journal=journal", &address]].concat();
+    write_whole(&server, &["--verify-journal=journal"]);
     let folder = server.folder.path();
-    run(folder, &load).good();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = format!("nbd://{}", closed.local_addr().unwrap());
     drop(closed);
