@@ -36,13 +36,16 @@ _LATER = ("alembic.command", "alembic.config", "platformdirs", "sqlalchemy.diale
 _LISTEN = b"listen"
 # Who starts these ends them, by whatever signal: they are processes that a shell starts.
 _SERVING = ("serve", "fleet")
+# What Python does first in such a process.
+_BEFORE = "FATHOM_TESTS_BEFORE"
 # It loads next to nothing, and hands on all that a process has of its own.
 _PROGRAM = """#!{python} -ISE
 import marshal, os, sys, _signal, _socket
 if sys.argv[1:] and sys.argv[1] in {serving}:
     os.execv({python!r}, [*{command}, *sys.argv[1:]])
 os.umask(mask := os.umask(0))
-asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, ""))
+before = os.environ.pop({before!r}, "")
+asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, before))
 channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 channel.connect({address!r})
 streams = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2))
@@ -144,9 +147,29 @@ def fathom_in(folder: Path) -> None:
         listener.listen()
         socket.send_fds(_channel(), [_LISTEN], [listener.fileno(), _lifeline().fileno()])
     program = folder / "fathom"
-    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND}
+    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND, "before": _BEFORE}
     program.write_text(_PROGRAM.format(address=str(address), **filled))
     program.chmod(0o755)
+
+
+def started(
+    *args: str | Path, before: str = "", **more: IO[str] | int | None
+) -> subprocess.Popen[str]:
+    """Start ``fathom`` and do not wait for its end; SIGINT and SIGTERM are handed on to it.
+
+    For what is killed, or ends itself at once, start ``COMMAND``: this stands for it alone.
+    """
+    program, environment = _folder() / "fathom", {**os.environ, _BEFORE: before}
+    return subprocess.Popen([program, *args], text=True, env=environment, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@cache
+def _folder() -> Path:
+    """Return a folder with a ``fathom`` until this process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="fathom-commands-")
+    atexit.register(folder.cleanup)
+    fathom_in(Path(folder.name))
+    return Path(folder.name)
 
 
 @cache
