@@ -2,12 +2,14 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard dist-table release
+.PHONY: help build check check-rust check-lab test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard dist-table release
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
+# Built together with all tests, it shares what it is made of with them.
+XTASK := $${CARGO_TARGET_DIR:-target}/debug/xtask
 PYTHON_CODE := benches docs fuzz python scripts tests/python
 SOAK_SECONDS ?= 300
 KILLS ?= 200
@@ -67,13 +69,20 @@ build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
 	$(BIN)/maturin develop --quiet --release --locked
 	$(BIN)/python -c 'from fathom.report.render._bundle import build; build()'
 
-check: $(BIN)/.ready ## Everything that can be told without running the product.
+check: check-rust check-lab ## Everything that can be told without running the product (both halves at once with -j2).
+
+# The lab's environment may be in the making at the same time, and checking the binding needs no Python.
+check-rust: export PYO3_NO_PYTHON := 1
+check-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
-	cargo run --quiet --locked -p xtask -- tidy
-	cargo run --quiet --locked -p xtask -- check-generated
+	cargo build --quiet --locked --bins --tests
+	$(XTASK) tidy
+	$(XTASK) check-generated
+
+check-lab: $(BIN)/.ready
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
@@ -113,7 +122,7 @@ bench-start: build ## How long the commands of the lab take to begin, beside a P
 	@$(BIN)/python benches/start.py --strict
 
 demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
-	$(BIN)/maturin develop --quiet --release --locked
+	$(BIN)/maturin develop --quiet --profile demo --locked
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --time 50s --size 512M $(SCRATCH)
 

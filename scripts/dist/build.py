@@ -156,6 +156,8 @@ def binary(work: Work, libc: str) -> tuple[bytes, bytes]:
     more = {}
     if libc == "musl":
         more["FATHOM_LIBBLKID"] = str(libblkid(work))
+    if shutil.which("rustup"):
+        work.run("rustup", "--quiet", "target", "add", target)
     words = ["cargo", "zigbuild", "--release", "--locked", "--bin", "diskspd"]
     work.run(*words, "--target", asked, **more)
     built = work.folder / "target" / target / "release" / "diskspd"

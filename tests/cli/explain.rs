@@ -46,6 +46,62 @@ fn a_file_that_is_there_is_said_to_be_kept_and_one_of_another_size_to_be_replace
     assert_eq!(folder.path().join("t.dat").metadata().unwrap().len(), 1 << 20);
 }
 
+/// The form that a profile has for results was taken for a typed `-Rxml`.
+#[test]
+fn a_profile_whose_results_are_xml_was_refused_for_an_option_that_nobody_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = diskspd(folder.path(), "-c1M -b4K -d3 -Rpxml t.dat").stdout;
+    let profile = String::from_utf8(profile).unwrap();
+    assert!(profile.contains("<ResultFormat>xml</ResultFormat>"), "{profile}");
+    std::fs::write(folder.path().join("p.xml"), profile).unwrap();
+    let output = diskspd(folder.path(), "--explain -Xp.xml");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("This run would go ahead."), "{text}");
+    assert_eq!(explained(folder.path(), "-Xp.xml").0, Some(0));
+    assert_eq!(diskspd(folder.path(), "--explain -Rxml -Xp.xml").status.code(), Some(3));
+}
+
+/// What stands in the place of the journal was not seen, though the run would refuse it, or write it over.
+#[test]
+fn the_journal_of_a_verified_run_was_not_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    std::fs::write(place("notes"), "milk, bread\n").unwrap();
+    std::fs::write(place("empty"), "").unwrap();
+    std::os::unix::fs::symlink("empty", place("link")).unwrap();
+    let load = "-b4K -W0 -d60 --stop-ios=64 -w100";
+    let both = |journal: &str, target: &str| {
+        let args = format!("--verify-journal={journal} -c1M {load} {target}");
+        let explained = diskspd(folder.path(), &format!("--explain {args}"));
+        let told = String::from_utf8([explained.stdout, explained.stderr].concat()).unwrap();
+        let ran = diskspd(folder.path(), &args);
+        let errors = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(explained.status.code(), ran.status.code(), "{told} {errors}");
+        (ran.status.code(), told, errors)
+    };
+    for (journal, target, code, words) in [
+        ("notes", "t.dat", 2, "'notes' is no journal of a verified run and is left alone"),
+        (".", "t.dat", 2, "is no journal of a verified run"),
+        ("no/where", "t.dat", 1, "cannot open the folder of the journal 'no/where'"),
+        ("./new.dat", "new.dat", 2, "the journal './new.dat' is a target too"),
+        // That file was written, and the link removed.
+        ("link", "empty", 2, "the journal 'link' is a target too"),
+    ] {
+        let (was, told, errors) = both(journal, target);
+        assert_eq!(was, Some(code), "{journal}: {errors}");
+        assert!(told.contains(words) && errors.contains(words), "{journal}: {told} {errors}");
+    }
+    assert_eq!(std::fs::read(place("notes")).unwrap(), b"milk, bread\n");
+    assert_eq!(std::fs::read(place("empty")).unwrap(), b"");
+    assert!(place("link").is_symlink() && !place("new.dat").exists() && !place("t.dat").exists());
+    // The journal of a run that has ended is replaced, which is said.
+    assert_eq!(both("j", "t.dat").0, Some(0));
+    let (code, told, _) = both("j", "t.dat");
+    assert_eq!(code, Some(0));
+    assert!(told.contains("The journal 'j' takes the place of that of an earlier run"), "{told}");
+}
+
 /// What `--explain` announces is what the run then does: one file is made, one is made again, one is kept.
 #[test]
 fn files_that_remove_created_would_remove_are_told_and_they_are_those_that_it_removes() {

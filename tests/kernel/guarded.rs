@@ -229,7 +229,9 @@ fn a_terminal_asks_for_what_is_written_on_the_device_and_takes_nothing_else() {
     assert_eq!(code, Some(0), "{said}");
     assert_ne!(held(device.image()), before);
     // What holds data, or is in use, is not asked about: it is refused.
-    assert!(run("mkfs.ext2", &["-q", "-F", device.name()]));
+    if !run("mkfs.ext2", &["-q", "-F", device.name()]) {
+        return skip("there is no mkfs.ext2");
+    }
     let Some((code, said)) = at_a_terminal(&args, &device.token()) else { return };
     assert!(code == Some(2) && !said.contains("Type"), "{said}");
 }

@@ -142,6 +142,35 @@ fn targets_that_moved_are_named_and_wrong_ones_are_told() {
     must_fail(&bench, "--verify-only=run.journal wrong.dat", 4, "is it the target");
 }
 
+/// What lay behind the end of a target that was cut was called corrupt, without a word of its length.
+#[test]
+fn a_target_that_was_shortened_was_called_corrupt_without_its_sizes() {
+    let bench = Bench::new();
+    bench.measure_ios(2048, "--verify-journal=run.journal -b4K -B1M -si -w100 t.dat");
+    let cut = |size_bytes: u64| {
+        let file = std::fs::File::options().write(true).open(bench.path("t.dat")).unwrap();
+        file.set_len(size_bytes).unwrap();
+    };
+    // In the midst of a sector, and before all that was written.
+    for size_bytes in [(5 << 20) + 700, 4096] {
+        cut(size_bytes);
+        let output = bench.run("--verify-only=run.journal --json=pass.json");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        let words =
+            format!("is shorter than when the journal was written: it has {size_bytes} bytes");
+        assert!(said.contains(&words) && said.contains("is about 8388608"), "{said}");
+        assert!(!said.contains("is it the target"), "{said}");
+        let result = bytes(&bench.path("pass.json"));
+        let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+        let first = &result["verification"]["first_faults"][0];
+        let found = format!("nothing: the target ends before, it has {size_bytes} bytes");
+        assert_eq!(first["found"], found, "{first}");
+        assert!(!output.stdout.is_empty());
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("without a stamp"));
+    }
+}
+
 #[test]
 fn a_pass_changes_nothing_and_writes_all_forms() {
     let bench = bench();

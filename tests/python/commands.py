@@ -1,19 +1,22 @@
 """Run ``fathom`` in a process of its own, which need not load its libraries for each command.
 
 A process that has loaded all of Fathom waits for command lines, and forks for each: what a command
-does ends with it, as for any process. Tests of how Fathom starts, or of signals, start ``COMMAND``.
-For tests that run the commands of a shell, ``fathom_in`` puts a ``fathom`` into a folder.
+does ends with it, as for any process. Tests of how Fathom starts start ``COMMAND``. For tests that
+run the commands of a shell, or send signals, ``fathom_in`` puts a ``fathom`` into a folder; and
+``forked`` starts one that goes on beside the test.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import marshal
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,23 +32,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+# Ends each run of a command early, for tests in which it does not matter how long runs are.
+SHORT_RUNS = """
+from fathom import _fathom
+def short(asked, *rest, run_job=_fathom.run_job):
+    return run_job(asked if isinstance(asked, tuple) else ["--stop-ios=1000", *asked], *rest)
+_fathom.run_job = short
+"""
 _REQUEST_BYTES = 1 << 20
-# What functions import, and most commands need.
-_LATER = ("alembic.command", "alembic.config", "platformdirs", "sqlalchemy.dialects.sqlite")
+# What is imported when it is first used, and most commands need.
+_LATER = (
+    "alembic.command",
+    "alembic.config",
+    "platformdirs",
+    "scipy.optimize",
+    "sqlalchemy.dialects.sqlite",
+)
 # Stands for a request, and comes with a socket on which other requests will come.
 _LISTEN = b"listen"
+_REQUESTS = ".requests"
 # Who starts these ends them, by whatever signal: they are processes that a shell starts.
 _SERVING = ("serve", "fleet")
-# What Python does first in such a process.
-_BEFORE = "FATHOM_TESTS_BEFORE"
 # It loads next to nothing, and hands on all that a process has of its own.
 _PROGRAM = """#!{python} -ISE
 import marshal, os, sys, _signal, _socket
 if sys.argv[1:] and sys.argv[1] in {serving}:
     os.execv({python!r}, [*{command}, *sys.argv[1:]])
 os.umask(mask := os.umask(0))
-before = os.environ.pop({before!r}, "")
-asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, before))
+asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, {before!r}))
 channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 channel.connect({address!r})
 streams = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2))
@@ -139,15 +153,58 @@ def _channel() -> socket.socket:
     return ours
 
 
-def fathom_in(folder: Path) -> None:
-    """Put a ``fathom`` into a folder, which is forked as those above until this process ends."""
-    address = folder / ".requests"
+class Forked:
+    """A command that goes on beside the test."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        """Take what was sent the request."""
+        self._channel = channel
+        self.pid = int.from_bytes(channel.recv(8), "little")
+
+    def end(self, number: int = signal.SIGTERM, most_s: float = 30) -> None:
+        """Send it a signal and wait for its end, unless it was ended."""
+        if self._channel.fileno() < 0:
+            return
+        with self._channel, suppress(ProcessLookupError):
+            self._channel.settimeout(most_s)
+            os.kill(self.pid, number)
+            self._channel.recv(1)
+
+
+def forked(
+    *args: str, out: int, cwd: Path, environment: Mapping[str, str], before: str = ""
+) -> Forked:
+    """Start a ``fathom`` with no input that writes there, and goes on beside the test."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.connect(str(program().parent / _REQUESTS))
+    started = {**os.environ, **environment}
+    request = _Request(["fathom", *args], str(cwd), started, _umask(), before)
+    with Path(os.devnull).open("rb") as nothing:
+        socket.send_fds(channel, [marshal.dumps(tuple(request))], [nothing.fileno(), out, 2])
+    return Forked(channel)
+
+
+@cache
+def program(before: str = "") -> Path:
+    """Return a ``fathom`` that is forked, in which Python does this first."""
+    folder = Path(tempfile.mkdtemp(prefix="fathom-forked-"))
+    atexit.register(shutil.rmtree, folder)
+    fathom_in(folder, before)
+    return folder / "fathom"
+
+
+def fathom_in(folder: Path, before: str = "") -> None:
+    """Put a ``fathom`` into a folder, which is forked as those above until this process ends.
+
+    ``before`` is what Python does first in it.
+    """
+    address = folder / _REQUESTS
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(address))
         listener.listen()
         socket.send_fds(_channel(), [_LISTEN], [listener.fileno(), _lifeline().fileno()])
     program = folder / "fathom"
-    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND, "before": _BEFORE}
+    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND, "before": before}
     program.write_text(_PROGRAM.format(address=str(address), **filled))
     program.chmod(0o755)
 
@@ -155,21 +212,11 @@ def fathom_in(folder: Path) -> None:
 def started(
     *args: str | Path, before: str = "", **more: IO[str] | int | None
 ) -> subprocess.Popen[str]:
-    """Start ``fathom`` and do not wait for its end; SIGINT and SIGTERM are handed on to it.
+    """Start ``fathom`` and do not wait for its end; signals are handed on to it.
 
-    For what is killed, or ends itself at once, start ``COMMAND``: this stands for it alone.
+    For what ends itself at once, start ``COMMAND``: this does not learn how the other one ended.
     """
-    program, environment = _folder() / "fathom", {**os.environ, _BEFORE: before}
-    return subprocess.Popen([program, *args], text=True, env=environment, **more)  # type: ignore[call-overload,no-any-return]
-
-
-@cache
-def _folder() -> Path:
-    """Return a folder with a ``fathom`` until this process ends."""
-    folder = tempfile.TemporaryDirectory(prefix="fathom-commands-")
-    atexit.register(folder.cleanup)
-    fathom_in(Path(folder.name))
-    return Path(folder.name)
+    return subprocess.Popen([program(before), *args], text=True, **more)  # type: ignore[call-overload,no-any-return]
 
 
 @cache
@@ -230,9 +277,17 @@ def _next_of_shells(listener: socket.socket, lifeline: socket.socket) -> Callabl
                 channel.send(os.getpid().to_bytes(8, "little"))
             except BrokenPipeError:  # Who asked was ended meanwhile.
                 os._exit(0)
+            _end_with(channel)
             _become(asked, streams)
             return lambda code: _tell(channel, code)
         channel.close()
+
+
+def _end_with(channel: socket.socket) -> None:
+    """Have this process killed once who asked for it is gone: a signal may have killed that."""
+    fcntl.fcntl(channel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(channel, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(channel, fcntl.F_SETFL, fcntl.fcntl(channel, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _tell(channel: socket.socket, code: int) -> None:

@@ -30,6 +30,7 @@ _LOADED = (
     "fathom.store.moving",
     "fathom.store.store",
     "psycopg",
+    "scipy.optimize",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
 import pytest
-from commands import COMMAND
+from commands import COMMAND, Forked, forked, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ START_S = 90.0
 class Server(NamedTuple):
     """A server that answers: its process, where it is, and the token that it printed."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     base: str
     token: str
     folder: Path
@@ -55,28 +55,31 @@ class Server(NamedTuple):
 
     def kill(self) -> None:
         """End it as a power cut does."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.process.end(signal.SIGKILL)
 
 
 @contextmanager
 def served(folder: Path, *words: str) -> Iterator[Server]:
-    """Start a server, and end it."""
-    environment = {**os.environ, "FATHOM_STORE": str(folder / "store.sqlite")}
-    command = [*COMMAND, "serve", "--port", "0", "--folder", str(folder / "serve"), *words]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    found = re.search(r"(https?://\S+?)/(?:\?token=(\S+))?$", line.strip())
-    assert found is not None, line
-    try:
-        yield Server(process, found[1], found[2] or "", folder)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        process.stdout.close()
+    """Start a server, and end it. It is forked, and so is what it starts."""
+    environment = {"FATHOM_STORE": str(folder / "store.sqlite")}
+    asked = ["serve", "--port", "0", "--folder", str(folder / "serve"), *words]
+    near, far = os.pipe()
+    with open(near, encoding="utf-8") as told:  # noqa: PTH123 - A pipe has no path.
+        process = forked(*asked, out=far, cwd=folder, environment=environment, before=_forking())
+        os.close(far)
+        try:
+            line = told.readline()
+            found = re.search(r"(https?://\S+?)/(?:\?token=(\S+))?$", line.strip())
+            assert found is not None, line
+            yield Server(process, found[1], found[2] or "", folder)
+        finally:
+            process.end()
+
+
+def _forking() -> str:
+    """Return what has a server start a ``fathom`` that is forked."""
+    how = f"asking.command = processes.command = lambda: [{str(program())!r}]"
+    return f"from fathom.web import asking, processes\n{how}"
 
 
 def wait_for(what: Callable[[], object], answer: object = True, most_s: float = 90.0) -> None:  # noqa: FBT002

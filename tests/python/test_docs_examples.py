@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import fathom_in, script
+from commands import SHORT_RUNS, fathom_in, script
 from documented import Block, Command, blocks, commands
 from fathom.cli.verbs import VERBS, load
 from support import diskspd
@@ -41,7 +41,8 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bin")
     (folder / "diskspd").symlink_to(diskspd())
     (folder / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
-    fathom_in(folder)
+    # Pages measure for seconds, and what they show of it differs from run to run.
+    fathom_in(folder, SHORT_RUNS)
     return folder
 
 
@@ -78,7 +79,7 @@ def _run(page: Path, block: Block, scratch: Path) -> None:
     elif block.kind == "pycon":
         _run_doctest(page, block)
     else:
-        done = script(block.text)
+        done = script(SHORT_RUNS + block.text)
         assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stderr}"
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fathom.fleet.address import HostLoss
     from fathom.fleet.clocks import ClockOffset
 
-LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d1"]
+LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-g4096", "-W0", "-d1"]
 LONG = [*LOAD[:-1], "-d600", "--engine=null"]
 SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"
 
@@ -193,7 +193,7 @@ def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
         pytest.skip("there is no nbdkit")
     place = tmp_path / "socket"
     words = ["nbdkit", "--foreground", "--exit-with-parent", "--filter=rate", "--unix", str(place)]
-    words += ["memory", "16M", "rate=4M", "burstiness=0.1"]
+    words += ["memory", "16M", "rate=4M", "burstiness=0.1", f"rate-file={tmp_path}/rate"]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL) as server:
         try:
             while not place.exists():
@@ -202,6 +202,8 @@ def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
             address = f"nbd+unix:///?socket={place}"
             load = ["-b4K", "-r", "-o4", "-W0", "-d1", address]
             results = [fleet.of_first(hosts).measure(load).result for hosts in (1, 2)]
+            # What is there is read before it is written, which would take its time.
+            (tmp_path / "rate").write_text("4G")
             with pytest.raises(fathom.RefusedError, match="mean one block device"):
                 fleet.measure(["-w100", *load])
         finally:

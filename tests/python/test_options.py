@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from commands import command
+from commands import SHORT_RUNS, command
 from documented import blocks, commands
 from event_logs import Logged, event_log
 from fabricated import fabricated
@@ -246,7 +246,7 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
         assert example in commands_of(page)
         return
     environment = {"FATHOM_STORE": str(place / "runs.sqlite")}
-    typed = "import io, sys; sys.stdin = io.StringIO('a long password')"
+    typed = f"import io, sys; sys.stdin = io.StringIO('a long password'){SHORT_RUNS}"
     words = shlex.split(example)[1:]
     done = command(*words, cwd=place, environment=environment, before=typed)
     # A gate on noise may not be able to tell.

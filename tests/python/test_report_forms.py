@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from at_terminal import at_a_terminal
 from fathom import report as reports
 from fathom.report import ReportError, gather, markdown, pdf_pages, picture, write
 from fathom.store import Store
 from reported import called, figures, saved_assessment, saved_sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 GRID = {"block": "4K,16K,64K", "depth": "1..8"}
 
@@ -118,6 +121,108 @@ def test_the_command_writes_each_form_and_says_what_it_cannot(
     assert "heat-map" in capsys.readouterr().err
     assert called(monkeypatch, "report", "e99", "-o", "x.html") == 3
     assert not (tmp_path / "x.html").exists()
+
+
+@pytest.fixture
+def drawn(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[list[str]], int]:
+    """Return what calls a command with the experiment e1, in a folder of its own."""
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    assert saved_sweep(kept, GRID) == 1
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return lambda words: called(monkeypatch, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        ("plot heat-map e1 -o -", b"\x89PNG"),
+        ("plot heat-map e1 -o /dev/stdout --format svg", b"<svg"),
+        ("plot heat-map e1 -o - --format pdf", b"%PDF"),
+        ("plot heat-map e1 -o - --format json", b"{"),
+        ("report e1 -o - --format pdf", b"%PDF"),
+        ("report e1 -o /dev/stdout --format md", b"# "),
+    ],
+)
+def test_plot_could_not_write_to_the_standard_output(
+    words: str,
+    begins: bytes,
+    drawn: Callable[[list[str]], int],
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert drawn(words.split()) == 0
+    out, err = capfdbinary.readouterr()
+    assert out.startswith(begins), out[:40]
+    assert not err
+    assert not [*Path().iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("plot heat-map e1", 3),
+        ("plot heat-map e1 --format pdf", 3),
+        ("plot heat-map e1 --format json", 0),
+        ("report e1 --format pdf", 3),
+        ("report e1 --format md", 0),
+    ],
+)
+@pytest.mark.usefixtures("drawn")
+def test_what_is_no_text_is_not_shown_on_a_terminal(words: str, code: int) -> None:
+    fathom = str(Path(sys.executable).with_name("fathom"))
+    ended, said, _ = at_a_terminal([fathom, *words.split(), "-o", "-"], [])
+    assert ended == code, said
+    assert ("is a terminal" in said) == (code == 3), said
+    assert "PNG" not in said
+    assert "%PDF" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("plot heat-map e1", "heat-map.png"), ("report e1", "fathom-report-e1.html")],
+    ids=["plot", "report"],
+)
+def test_an_existing_folder_was_taken_for_a_file_that_somebody_else_made(
+    words: str, name: str, drawn: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path("all.d")
+    folder.mkdir()
+    for _ in range(2):
+        assert drawn([*words.split(), "-o", str(folder)]) == 0
+    assert [one.name for one in folder.iterdir()] == [name]
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    assert drawn([*words.split(), "-o", str(folder), "--overwrite"]) != 0
+    assert "is a folder: name a file in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", ["plot heat-map e1", "report e1", "report e1 --format svg"], ids=str
+)
+def test_what_goes_to_dev_null_is_dropped_and_other_devices_and_pipes_are_named(
+    words: str, drawn: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert drawn([*words.split(), "-o", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    assert not [*Path().iterdir()]
+    os.mkfifo("pipe.png")
+    form = [] if "--format" in words else ["--format", "pdf"]
+    for place in ("pipe.png", "/dev/zero"):
+        capsys.readouterr()
+        assert drawn([*words.split(), *form, "-o", place, "--overwrite"]) != 0
+        said = capsys.readouterr().err
+        assert "name a f" in said, said
+        assert "pipe or a socket" in said or "no folder" in said, said
+
+
+def test_pictures_of_a_report_do_not_go_to_the_standard_output(
+    drawn: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert drawn(["report", "e1", "--format", "png", "-o", "-"]) == 3
+    assert "fathom plot" in capsys.readouterr().err
+    assert not Path("-").exists()
 
 
 def test_other_programs_get_plain_tables_and_json(

@@ -41,7 +41,7 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"(?:fathom|diskspd) ")
 # What stands before a command: a prompt, or a step of a pipeline in YAML.
 _PROMPT = re.compile(r"\$ |- (?:run: )?")
-# A file without these, whatever quotes and ends of lines stand between, has no string with a command.
+# A file without these, whatever quotes and line ends stand between, has no string with a command.
 _IN_CODE = re.compile(r"\bfathom[\s\"'\\f]+(?!import\b)[a-z]|\bdiskspd[\s\"'\\f]+-")
 # A word that stands for others, as in `fathom prepare look TARGET`, or for what is left out.
 _STANDS_FOR = re.compile(r"\.\.\.|\[|\$|(?<![\w=-])[A-Z]{4,}(?![\w.])")

@@ -20,6 +20,8 @@ from support import begun, heard
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 MIB = 1 << 20
 LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
+# Of runs that come one after the other.
+EACH = ["-d1", "-W0", "--stop-ios=300"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
 TOLD = """
 import sys
@@ -95,9 +97,9 @@ def test_a_run_that_still_makes_its_file_ends(tmp_path: Path) -> None:
 
 EXPERIMENTS = {
     "sweep": (signal.SIGTERM, ["--depth", "1..64", "--longest", "1", "-b4K", "-r", "-L"]),
-    "repeat": (signal.SIGTERM, ["--pilot", "40", "--most", "40", "-d1", "-W0", *LOAD]),
+    "repeat": (signal.SIGTERM, ["--pilot", "40", "--most", "40", *EACH, *LOAD]),
     "tune": (signal.SIGTERM, ["--depth", "1..64", "--longest", "1", "-b4K", "-r"]),
-    "compare": (signal.SIGINT, ["--run", "-o1", "-o2", "-d1", "-W0", "-b4K", "-r", "-L"]),
+    "compare": (signal.SIGINT, ["--run", "-o1", "-o2", *EACH, *LOAD[:2], *LOAD[3:]]),
     "assess": (signal.SIGTERM, ["--seconds", "30"]),
 }
 

@@ -220,6 +220,13 @@ def test_what_leaves_nothing_to_choose_is_refused(arguments: list[str]) -> None:
         plan_tune(arguments, "1..4", "1..8")
 
 
+def test_counts_with_suffixes_are_counts_and_stand_once() -> None:
+    assert plan_tune(["x"], "1K", "1..1K").threads == (1024,)
+    assert plan_tune(["-t1K", "x"], "1", "1,2").threads == (1024,)
+    with pytest.raises(fathom.InvalidRequestError, match="a value stands twice"):
+        plan_tune(["x"], "1024,1K", "1")
+
+
 def test_a_dry_run_tells_runs_and_time_and_touches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

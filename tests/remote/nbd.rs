@@ -86,6 +86,37 @@ fn what_is_written_stands_in_the_servers_file_and_is_verified() {
     assert_eq!(run(folder, &["--verify-only=journal"]).code, Some(4));
 }
 
+/// A server that was not there was taken for a target that has moved, and one whose disk was cut for one
+/// whose data have changed.
+#[test]
+fn verify_only_of_a_server_that_was_gone_or_cut_named_the_wrong_remedy() {
+    if is_missing() {
+        return;
+    }
+    let server = Server::unix(&LOGGED, &FILE);
+    let address = server.address("").to_string();
+    let token = format!("--allow-write={}/:{FILE_BYTES}", server.path("socket").display());
+    let blocks = format!("--stop-ios={}", FILE_BYTES / 65536);
+    let load = ["-b64K", "-w100", "-o4", "-d60", "-W0", &blocks, &token];
+    let load = [&load[..], &["--verify-journal=journal", &address]].concat();
+    let folder = server.folder.path();
+    run(folder, &load).good();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("nbd://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let gone = run(folder, &["--verify-only=journal", &nobody]);
+    assert_eq!(gone.code, Some(1), "{}", gone.errors);
+    assert!(gone.errors.contains("start its server, or name the targets"), "{}", gone.errors);
+    assert!(!gone.errors.contains("if they have moved"), "{}", gone.errors);
+
+    let disk = std::fs::File::options().write(true).open(server.path("disk")).unwrap();
+    disk.set_len(FILE_BYTES / 2).unwrap();
+    let cut = run(folder, &["--verify-only=journal"]);
+    assert_eq!(cut.code, Some(4), "{}", cut.errors);
+    let words = format!("it has {} bytes, and the journal is about {FILE_BYTES}", FILE_BYTES / 2);
+    assert!(cut.errors.contains(&words), "{}", cut.errors);
+}
+
 #[test]
 fn trims_and_syncs_reach_the_server() {
     if is_missing() {

@@ -1,6 +1,8 @@
 //! Files on shares and exports: the same loads, and nothing of somebody's is written.
 
 use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -31,6 +33,9 @@ fn reads_and_guards(server: &impl FileServer, protocol: &str) {
     let words = unnamed.errors.split_whitespace();
     let token = words.clone().find(|word| word.starts_with("--allow-write=")).unwrap();
     assert!(token.ends_with(&format!(":{FILE_BYTES}")), "{token}");
+    // It was called a whole device.
+    assert!(!unnamed.errors.contains("device"), "{}", unnamed.errors);
+    assert!(unnamed.errors.contains("the file "), "{}", unnamed.errors);
     assert_eq!(server.file(), before, "a refused run has written");
     let written = tried(&["-w100", "--overwrite", token]).good();
     assert_eq!(written.sum("write", "ios"), 500);
@@ -161,29 +166,120 @@ fn a_file_on_an_export_is_made_and_only_ours_are_made_again() {
     makes_files(&server);
 }
 
+/// `--explain` let a file go ahead that is not there and cannot be made.
+fn explains_that_nothing_can_be_made(server: &impl FileServer) {
+    let folder = tempfile::tempdir().unwrap();
+    let address = server.at("new.dat", server.port()).to_string();
+    let load = ["-c1M", "-b4K", "-w100", "-d60", "-W0", "--stop-ios=9"];
+    for more in [&["--explain"][..], &[]] {
+        let ran = run(folder.path(), &[&load[..], more, &[&address]].concat());
+        assert_eq!(ran.code, Some(1), "{more:?}: {}", ran.errors);
+        assert!(ran.errors.contains("for reading only"), "{more:?}: {}", ran.errors);
+    }
+    assert!(!server.path("new.dat").exists());
+}
+
+#[test]
+fn explain_did_not_see_that_a_share_is_for_reading_only() {
+    let Some(server) = Samba::start("", "read only = yes") else { return };
+    explains_that_nothing_can_be_made(&server);
+}
+
+#[test]
+fn explain_did_not_see_that_an_export_is_for_reading_only() {
+    let Some(server) = Ganesha::start(&Export { access: "RO", ..Export::default() }) else {
+        return skip("NFS-Ganesha does not run here");
+    };
+    explains_that_nothing_can_be_made(&server);
+}
+
+/// Interrupts `-c2G` of this file once 1 MiB of it is written; the exit code and what is said.
+fn interrupted_making(
+    address: &str,
+    place: &Path,
+    meanwhile: impl FnOnce(),
+) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
+    command.args(["-c2G", "-b4K", "-d60", "-W0", address]).current_dir(folder.path());
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while !has_data(place) {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    meanwhile();
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = run.wait_with_output().unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+}
+
+/// Whether the second MiB of a file holds data: the first block is written last.
+fn has_data(place: &Path) -> bool {
+    let mut bytes = [0; 4096];
+    let read = fs::File::open(place).and_then(|file| file.read_at(&mut bytes, 1 << 20));
+    read.is_ok_and(|length| bytes[..length].iter().any(|byte| *byte != 0))
+}
+
+/// A file that was there before without data was removed.
+fn stays_when_interrupted(server: &impl FileServer) {
+    for (name, zero_bytes) in [("inner/empty.dat", 0), ("inner/zeros.dat", 3 << 20)] {
+        let (place, link) = (server.path(name), server.path("inner/link.dat"));
+        let address = server.at(name, server.port()).to_string();
+        fs::File::create(&place).unwrap().set_len(zero_bytes).unwrap();
+        fs::set_permissions(&place, PermissionsExt::from_mode(0o666)).unwrap();
+        fs::hard_link(&place, &link).unwrap();
+        let before = fs::metadata(&place).unwrap();
+        let (code, said) = interrupted_making(&address, &place, || {});
+        assert_eq!(code, Some(130), "{said}");
+        let after = fs::metadata(&place).expect("it stays");
+        let kept = |of: &fs::Metadata| (of.ino(), of.uid(), of.mode(), of.nlink());
+        assert_eq!(kept(&before), kept(&after), "{name}: {said}");
+        // So much that nobody waits until it is read again stays.
+        if said.contains("somebody else may have written") {
+            assert!(after.len() > 256 << 20, "{said}");
+        } else {
+            assert!(said.contains("again, as"), "{name}: {said}");
+            assert_eq!(after.len(), zero_bytes, "{said}");
+            assert!(fs::read(&place).unwrap().iter().all(|byte| *byte == 0));
+        }
+        fs::remove_file(&link).unwrap();
+    }
+    let (name, place) = ("inner/made.dat", server.path("inner/made.dat"));
+    let address = server.at(name, server.port()).to_string();
+    let (code, said) = interrupted_making(&address, &place, || {});
+    assert_eq!(code, Some(130), "{said}");
+    let stays = said.contains("somebody else may have written");
+    assert_eq!(place.exists(), stays, "what the run has made is removed: {said}");
+}
+
+#[test]
+fn an_interrupted_creation_removed_a_file_of_a_share_that_was_there_before() {
+    let Some(server) = Samba::start("", "") else { return };
+    stays_when_interrupted(&server);
+}
+
+#[test]
+fn an_interrupted_creation_removed_a_file_of_an_export_that_was_there_before() {
+    let Some(server) = Ganesha::start(&Export::default()) else {
+        return skip("NFS-Ganesha does not run here");
+    };
+    stays_when_interrupted(&server);
+}
+
 /// The name of an incomplete file led to another one that was too long to be read, and that one was removed.
 #[test]
 fn an_interrupted_file_whose_name_leads_to_another_one_stays() {
     let Some(server) = Samba::start("", "") else { return };
-    let folder = tempfile::tempdir().unwrap();
     let address = server.at("inner/mine.dat", server.port()).to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
-    command.args(["-c2G", "-b4K", "-d60", "-W0", &address]).current_dir(folder.path());
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let place = server.path("inner/mine.dat");
-    while fs::metadata(&place).map_or(0, |file| file.len()) < 1 << 20 {
-        assert!(run.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    fs::rename(&place, server.path("inner/aside.dat")).unwrap();
-    let theirs = fs::File::create(&place).unwrap();
-    theirs.set_len(300 << 20).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&theirs, b"Dear Anna, ", 200 << 20).unwrap();
-    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    let ended = run.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(130), "{said}");
+    let (code, said) = interrupted_making(&address, &place, || {
+        fs::rename(&place, server.path("inner/aside.dat")).unwrap();
+        let theirs = fs::File::create(&place).unwrap();
+        theirs.set_len(300 << 20).unwrap();
+        theirs.write_all_at(b"Dear Anna, ", 200 << 20).unwrap();
+    });
+    assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("was not removed"), "{said}");
     assert_eq!(fs::metadata(&place).unwrap().len(), 300 << 20);
 }

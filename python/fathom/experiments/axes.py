@@ -88,6 +88,8 @@ def parse_counts(name: str, text: str) -> tuple[int, ...]:
     counts = [_number(name, one) for one in axis.values]
     if min(counts) < 1:
         raise InvalidRequestError(f"{name} {text}: a value is at least 1")
+    if len(set(counts)) < len(counts):
+        raise InvalidRequestError(f"{name} {text}: a value stands twice")
     return tuple(sorted(counts))
 
 

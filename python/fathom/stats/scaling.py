@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import least_squares, nnls
+import scipy  # Its `optimize` is slow to import, which SciPy does when it is first used.
 from scipy.special import stdtrit
 
 from fathom.stats.floats import as_values
@@ -128,7 +128,7 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
     rate = float(np.max(throughput / load))
     # From two starts, as a fit may end where contention hides what coherence is.
     fits = [
-        least_squares(
+        scipy.optimize.least_squares(
             residuals, (np.log(rate), *start), bounds=([-np.inf, 0, 0], [np.inf, 1, np.inf])
         )
         for start in ((0.05, 1e-4), (0.5, 1e-2))
@@ -170,7 +170,7 @@ def _peak_limits(load: FloatArray, law: FloatArray, found: FloatArray) -> tuple[
     peaks = []
     for drawn in random.choice(centred, (_DRAWS, load.size)):
         weights = np.exp(law + drawn) / load
-        base, waiting, pairs = nnls(design * weights[:, None], np.ones(load.size))[0]
+        base, waiting, pairs = scipy.optimize.nnls(design * weights[:, None], np.ones(load.size))[0]
         peaks.append(np.sqrt(max(base - waiting, 0.0) / pairs) if pairs > 0 else np.inf)
     low, high = np.sort(peaks)[[int(_DRAWS * 0.025), int(_DRAWS * 0.975)]]
     return max(float(low), 1.0), max(float(high), 1.0)

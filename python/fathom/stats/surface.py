@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy  # Its `optimize` is slow to import, which SciPy does when it is first used.
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
 from fathom.stats.floats import as_values
 
@@ -117,7 +117,7 @@ def fit_surface(
     bounds = [_DEVIATION, *[_LENGTH] * places.shape[1], *[_OFFSET] * len(rows), _NOISE]
     lengths, offsets = [np.log(4.0)] * places.shape[1], [np.log(0.01)] * len(rows)
     first = [np.log(0.5), *lengths, *offsets, np.log(0.01)]
-    found = minimize(
+    found = scipy.optimize.minimize(
         _cost,
         first if start is None else start,
         args=(pairs, values),

@@ -43,7 +43,9 @@ fn a_device_with_data_needs_overwrite_and_one_in_use_is_never_written() {
     let _turn = DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(device) = Loop::attach("/dev/loop4", 32 * MIB) else { return };
     assert_eq!(finding(&device, false), None);
-    assert!(run("mkfs.ext4", &["-q", device.name()]));
+    if !run("mkfs.ext4", &["-q", device.name()]) {
+        return skip("there is no mkfs.ext4");
+    }
     let found = finding(&device, false).expect("a file system");
     assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("ext4")));
     assert_eq!(finding(&device, true), None);
@@ -85,7 +87,9 @@ fn a_swap_area_and_a_partition_table_are_recognised() {
     disk.write_all_at(&[0; 8192], 0).expect("a write");
     let script =
         format!("echo 'label: gpt' | sfdisk -q --no-reread --no-tell-kernel {}", device.name());
-    assert!(run("sh", &["-c", &script]));
+    if !run("sh", &["-c", &script]) {
+        return skip("there is no sfdisk");
+    }
     disk.write_all_at(&vec![0; 65_536], 0).expect("a write");
     disk.sync_all().expect("a sync");
     let found = finding(&device, false).expect("a partition table");
@@ -127,7 +131,9 @@ fn room_that_runs_out_midway_leaves_nothing_behind() {
     let _turn = DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(device) = Loop::attach("/dev/loop4", 64 * MIB) else { return };
     // ext2 cannot reserve blocks, so the room can still go to somebody else.
-    assert!(run("mkfs.ext2", &["-q", "-m", "0", device.name()]));
+    if !run("mkfs.ext2", &["-q", "-m", "0", device.name()]) {
+        return skip("there is no mkfs.ext2");
+    }
     let Some(mount) = Mount::new(&[device.name()]) else { return };
     let path = mount.path().join("made");
     let rival = mount.path().join("rival");

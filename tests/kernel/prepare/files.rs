@@ -1,8 +1,9 @@
 //! Files: sparse, reserved, created, kept, refused, interrupted, and where there is no room.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::guard;
@@ -180,6 +181,87 @@ fn an_interrupted_creation_leaves_nothing() {
         .expect_err("stopped");
     assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
     assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
+}
+
+/// Interrupts the making of a file of 64 MiB when 8 MiB of it are written, and gives what is said of it.
+fn interrupted(path: &Path, overwrite: bool) -> String {
+    let stop = AtomicBool::new(false);
+    let stop_soon = |event: Event| {
+        if matches!(event, Event::Filling { done_bytes, .. } if done_bytes >= 8 * MIB) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let file =
+        FilePlan { location: Location::here(path), size_bytes: 64 * MIB, ..FilePlan::default() };
+    let error = prepare::create(&file, overwrite, &mut Checked::default(), &stop, &stop_soon)
+        .expect_err("stopped");
+    assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
+    error.to_string()
+}
+
+/// An interrupted `-c` removed a file of somebody's that was there before and held no data: its owner, mode
+/// and hard links were lost.
+#[test]
+fn an_interrupted_creation_removed_a_file_that_was_there_before() {
+    let home = home();
+    let zeros = vec![0; 3 << 20];
+    let cases: [(&str, &[u8], bool, &str, u64); 4] = [
+        ("empty", b"", false, "is empty again, as it was before", 0),
+        ("zeros", &zeros, false, "zeros again, as before (3145728 bytes)", 3 * MIB),
+        ("zeros-too", &zeros, true, "zeros again, as before (3145728 bytes)", 3 * MIB),
+        ("notes", b"milk and bread", true, "was emptied and not removed", 0),
+    ];
+    for (name, data, overwrite, words, left_bytes) in cases {
+        let (path, link) = (home.path().join(name), home.path().join(format!("{name}-2")));
+        fs::write(&path, data).expect("a file");
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).expect("a mode");
+        fs::hard_link(&path, &link).expect("a link");
+        let before = fs::metadata(&path).expect("a file");
+        let said = interrupted(&path, overwrite);
+        assert!(said.contains(words), "{name}: {said}");
+        let after = fs::metadata(&path).expect("it stays");
+        let kept = |of: &fs::Metadata| (of.ino(), of.uid(), of.gid(), of.mode(), of.nlink());
+        assert_eq!(kept(&before), kept(&after), "{name}");
+        assert_eq!(after.len(), left_bytes, "{name}");
+        assert!(fs::read(&link).expect("a file").iter().all(|byte| *byte == 0), "{name}");
+        assert!(!attributes(&path).contains("user.fathom"), "{name}: a mark stays");
+    }
+    // A file of an earlier run may have been somebody's empty one before that.
+    let ours = home.path().join("ours");
+    make(&ours, MIB).expect("made");
+    let said = interrupted(&ours, false);
+    assert!(said.contains("was emptied and not removed"), "{said}");
+    assert_eq!(fs::metadata(&ours).expect("it stays").len(), 0);
+    // What somebody writes meanwhile stays.
+    let fed = home.path().join("fed");
+    fs::write(&fed, b"").expect("a file");
+    let said = interrupted_by_a_writer(&fed);
+    assert!(said.contains("was not removed, since somebody else may have written"), "{said}");
+    assert!(fs::read(&fed).expect("it stays").starts_with(b"Dear Anna, "));
+}
+
+/// The same, where somebody writes to the first block meanwhile, which is written last.
+fn interrupted_by_a_writer(path: &Path) -> String {
+    let stop = AtomicBool::new(false);
+    let write_and_stop = |event: Event| {
+        let Event::Filling { done_bytes, .. } = event else { return };
+        if done_bytes >= 8 * MIB && !stop.swap(true, Ordering::Relaxed) {
+            let file = OpenOptions::new().write(true).open(path).expect("a file");
+            file.write_all_at(b"Dear Anna, ", 0).expect("a write");
+        }
+    };
+    let file =
+        FilePlan { location: Location::here(path), size_bytes: 64 * MIB, ..FilePlan::default() };
+    prepare::create(&file, false, &mut Checked::default(), &stop, &write_and_stop)
+        .expect_err("stopped")
+        .to_string()
+}
+
+/// The names of the extended attributes of a file.
+fn attributes(path: &Path) -> String {
+    let mut file = Command::new("getfattr");
+    let listed = file.args(["--absolute-names", "-m", "-"]).arg(path).output();
+    listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default()
 }
 
 #[test]

@@ -9,14 +9,16 @@ use fathom_sys::device::{self, PathKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::guard::{self, DeviceLabel, Finding, Judgement};
+use crate::guard::{self, DeviceLabel, Finding, Judgement, Refusal};
 use crate::plan::facts;
-use crate::plan::resolve::Resolved;
+use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved};
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
 use crate::prepare::Created;
 use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, resolved};
+use crate::verify::journal::JournalError;
+use crate::verify::table::foresee;
 pub use amount::WriteAmount;
 
 /// Version of this format. It grows with each change that an older reader would misread.
@@ -39,7 +41,8 @@ pub struct Explanation {
     pub files: Vec<FileToMake>,
     /// The targets of all time spans.
     pub targets: Vec<ExplainedTarget>,
-    /// What could not be seen, as sentences.
+    /// What speaks against the journal of the verification, or stands in its place, and what could not be
+    /// seen, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -137,6 +140,7 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
     let host = facts::gather(job.profile(), crate::run::availability());
     let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
     let judgement = guard::judge(&plan, &job.permission);
+    let journal = journal(&plan, &judgement)?;
     let labels = labels(&plan, &judgement);
     let spans = plan.spans.iter();
     let targets = spans.clone().flat_map(|span| {
@@ -151,18 +155,52 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
         schema_version: SCHEMA_VERSION,
         tool,
         command_line: job.command_line.clone(),
-        would_run: judgement.journal.is_none()
+        would_run: journal.may_be_made
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
         files: plan.files().map(|file| file_to_make(file, job, &judgement)).collect(),
         targets: targets.collect(),
-        notes: judgement
-            .journal
-            .iter()
-            .map(ToString::to_string)
-            .chain(judgement.unseen.clone())
-            .collect(),
+        notes: journal.words.into_iter().chain(judgement.unseen.clone()).collect(),
     })
+}
+
+/// What becomes of the journal of the verification, if there is one.
+struct Journal {
+    may_be_made: bool,
+    /// What stands in its place.
+    words: Option<String>,
+}
+
+/// Looks at the place of the journal, as the run would behind the guard.
+fn journal(plan: &Plan, judgement: &Judgement) -> Result<Journal, Unfit> {
+    let refused = |why: String| Journal { may_be_made: false, words: Some(why) };
+    let Some(verify) = &plan.verify else { return Ok(Journal { may_be_made: true, words: None }) };
+    if let Some(refusal) = &judgement.journal {
+        return Ok(refused(refusal.to_string()));
+    }
+    match foresee(verify) {
+        Ok(replaces) => {
+            let words = format!(
+                "The journal '{}' takes the place of that of an earlier run, which has ended.",
+                verify.journal.display()
+            );
+            Ok(Journal { may_be_made: true, words: replaces.then_some(words) })
+        }
+        Err(why) if why.is_refusal() => Ok(refused(why.to_string())),
+        Err(why) => Err(unfit(&why, judgement)),
+    }
+}
+
+/// A journal that cannot be made ends the run as a target does that cannot be used. It hides no refusal.
+fn unfit(why: &JournalError, judgement: &Judgement) -> Unfit {
+    let words = why.to_string();
+    let (message, remedy) = words.rsplit_once("; ").unwrap_or((&words, "correct the path"));
+    let (message, remedy) = (message.to_owned(), remedy.to_owned());
+    let error = ResolveError { class: ErrorClass::Target, kind: why.kind(), message, remedy };
+    let refusals = judgement.verdicts.iter().filter_map(|(target, verdict)| {
+        Some(Refusal { target: target.clone(), finding: verdict.finding.clone()? })
+    });
+    Unfit { refusals: refusals.collect(), errors: ResolveErrors(vec![error]) }
 }
 
 fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {

@@ -13,11 +13,11 @@ use crate::signature;
 pub struct Refusals(pub Vec<Refusal>);
 
 impl Refusals {
-    /// The devices that lack nothing but leave, if that is all that stands against the run.
+    /// The devices and served files that lack nothing but leave, if that is all that stands against the run.
     #[must_use]
     pub fn only_lacking_leave<'a>(&'a self) -> Option<Vec<&'a DeviceLabel>> {
         let lacking = |refusal: &'a Refusal| match &refusal.finding {
-            Finding::NeedsLeave(label) => Some(label),
+            Finding::NeedsLeave(label) | Finding::ServedFileNeedsLeave(_, label) => Some(label),
             _ => None,
         };
         self.0.iter().map(lacking).collect()
@@ -54,6 +54,9 @@ pub enum Finding {
     DeviceWithData(String, Option<String>),
     /// A device that was not named by what is written on it.
     NeedsLeave(DeviceLabel),
+    /// A file on another host with data that are not ours and may be lost, which was not named; what they
+    /// look like, if that is known.
+    ServedFileNeedsLeave(Option<String>, DeviceLabel),
     /// Something that a test cannot write to; its kind, with article.
     WrongKind(&'static str),
     /// A file that sets something in the kernel; the file system that it lies on.
@@ -108,6 +111,9 @@ impl Finding {
             Self::NeedsLeave(label) => {
                 format!("give {} if all data on it may be lost", label.option())
             }
+            Self::ServedFileNeedsLeave(_, label) => {
+                format!("give {} besides if its data may be lost", label.option())
+            }
             Self::WrongKind(_) => "name a regular file or a block device".to_owned(),
             Self::KernelFile(_) => {
                 "name a file of a real file system; no option overrides this".to_owned()
@@ -136,7 +142,9 @@ impl fmt::Display for Finding {
             Self::Protected(how) => write!(out, "it is never written to: {how}"),
             Self::DeviceInUse(how) => write!(out, "the device is in use: {how}"),
             Self::FileInUse(how) => write!(out, "the file is in use: {how}"),
-            Self::FileWithData(found) | Self::ServedFileWithData(found, _) => {
+            Self::FileWithData(found)
+            | Self::ServedFileWithData(found, _)
+            | Self::ServedFileNeedsLeave(found, _) => {
                 let what = signature::in_words(found.as_deref());
                 write!(out, "the file {what}, and this run would write over it")
             }

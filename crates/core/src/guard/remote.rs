@@ -59,11 +59,11 @@ impl Guard<'_> {
             Err(why) => return Some(Finding::Unreadable(why.message)),
         };
         found.theirs()?;
-        if self.may_overwrite() {
-            return Some(Finding::NeedsLeave(label));
-        }
         let doing = format!("look at what '{}' holds", path.display());
         let name = within(self.sink, doing, || served::name(found, path, timeout));
+        if self.may_overwrite() {
+            return Some(Finding::ServedFileNeedsLeave(name, label));
+        }
         let leave = (!is_allowed).then(|| label.option());
         Some(Finding::ServedFileWithData(name, leave))
     }

@@ -48,9 +48,7 @@ pub enum PrepareError {
     },
     /// The server refused a step, or was lost.
     #[error(
-        "{path}: cannot {step}: {failure}{}",
-        partial.map(|partial| format!("; the partial file {partial}")).unwrap_or_default(),
-        path = path.display()
+        "{path}: cannot {step}: {failure}{}", of_partial(*partial), path = path.display()
     )]
     Served {
         /// The file.
@@ -161,7 +159,9 @@ pub enum PrepareError {
         path: PathBuf,
     },
     /// The operating system refused a step.
-    #[error("{path}: cannot {step}: {source}; {remedy}", path = path.display())]
+    #[error(
+        "{path}: cannot {step}: {source}{}; {remedy}", of_partial(*partial), path = path.display()
+    )]
     Io {
         /// The file.
         path: PathBuf,
@@ -171,17 +171,25 @@ pub enum PrepareError {
         remedy: &'static str,
         /// The operating system's answer.
         source: io::Error,
+        /// What became of the file, if it had been begun.
+        partial: Option<Partial>,
     },
 }
 
 /// What became of a file that could not be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partial {
-    /// It is gone.
+    /// This run had made it, and it is gone.
     Removed,
+    /// It was there before without data, and is so again: so many zeros, which may be none.
+    Restored(u64),
+    /// It was there before, and its data are gone.
+    Emptied,
+    /// This run had made it; it could not be removed, and its data are gone.
+    EmptiedAlone,
     /// Somebody else has written to it, or may have.
     Kept,
-    /// The server did not remove it.
+    /// It could be neither removed nor emptied.
     Left,
 }
 
@@ -189,11 +197,19 @@ impl fmt::Display for Partial {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Removed => "was removed",
+            Self::Restored(0) => "is empty again, as it was before",
+            Self::Restored(bytes) => {
+                return write!(out, "holds nothing but zeros again, as before ({bytes} bytes)");
+            }
+            Self::Emptied => "was emptied and not removed, since it was there before",
+            Self::EmptiedAlone => "was emptied, since it could not be removed: remove it by hand",
             Self::Kept => {
                 "was not removed, since somebody else may have written to it: look at it, and remove it by \
-                 hand"
+                 hand if nobody needs it"
             }
-            Self::Left => "could not be removed from the server: remove it by hand",
+            Self::Left => {
+                "stays as it is, since it could not be changed any more: look at it by hand"
+            }
         })
     }
 }
@@ -227,19 +243,27 @@ impl PrepareError {
 
     /// Whether a file that is not complete was not removed.
     pub(crate) fn keeps_the_file(&self) -> bool {
-        let (Self::RanOut { partial, .. } | Self::Interrupted { partial, .. }) = self else {
-            return false;
+        let partial = match self {
+            Self::RanOut { partial, .. } | Self::Interrupted { partial, .. } => Some(*partial),
+            Self::Io { partial, .. } | Self::Served { partial, .. } => *partial,
+            _ => None,
         };
-        *partial != Partial::Removed
+        partial.is_some_and(|partial| partial != Partial::Removed)
     }
 
-    /// The error of a file that was not removed.
-    pub(super) fn kept(mut self) -> Self {
-        if let Self::RanOut { partial, .. } | Self::Interrupted { partial, .. } = &mut self {
-            *partial = Partial::Kept;
+    /// The same error with what became of the file.
+    pub(super) fn with(mut self, became: Partial) -> Self {
+        match &mut self {
+            Self::RanOut { partial, .. } | Self::Interrupted { partial, .. } => *partial = became,
+            Self::Io { partial, .. } | Self::Served { partial, .. } => *partial = Some(became),
+            _ => {}
         }
         self
     }
+}
+
+fn of_partial(partial: Option<Partial>) -> String {
+    partial.map(|partial| format!("; the partial file {partial}")).unwrap_or_default()
 }
 
 fn names(paths: &[PathBuf]) -> String {

@@ -1,9 +1,11 @@
 //! Makes target files: real, incompressible data in every block, or nothing at all.
 //!
-//! A file that is not complete is not there: whatever goes wrong once its old content is gone,
-//! the file is removed. A complete file of the right size that an earlier run made is kept.
+//! A file that is not complete is not there: whatever goes wrong once its old content is gone, the file is
+//! removed, or emptied if it was there before this run. A complete file of the right size that an earlier
+//! run made is kept.
 
 mod adopt;
+mod before;
 mod compressed;
 mod content;
 mod counted;
@@ -46,6 +48,7 @@ use crate::measure::{Event, EventSink};
 use crate::plan::{FilePlan, Reduction};
 use crate::signature;
 pub use adopt::{Seen, adopt};
+use before::Before;
 pub(crate) use content::Content;
 pub(crate) use entrusted::Entrusted;
 pub use error::{Partial, PrepareError};
@@ -95,7 +98,8 @@ pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Cont
     }
 }
 
-/// What was written to a file that is not complete is read again up to so many bytes before it is removed.
+/// What was written to a file that is not complete is read again up to so many bytes before it is removed
+/// or emptied.
 const LOOKED_BYTES_MAX: u64 = 256 << 20;
 /// What a new file may be used for, less what the process masks (`umask(2)`).
 const NEW_FILE_MODE: u32 = 0o666;
@@ -115,7 +119,7 @@ pub enum Created {
 ///
 /// Only with `overwrite` is a file replaced that holds data of others, and only the one that was
 /// checked; one that is made here is noted as such. When `stop` becomes true the partial file is
-/// removed. Progress goes to `sink`, at most ten times a second.
+/// removed, or emptied if it was there before. Progress goes to `sink`, at most ten times a second.
 pub fn create(
     file: &FilePlan,
     overwrite: bool,
@@ -133,7 +137,8 @@ pub fn create(
         Found::There(held) => {
             // The mark notes this run by now. What the guard has let pass is not asked again.
             let may = overwrite || checked.alone.is_untouched(held.identity());
-            let done = making.keep_or_remake(&open_existing(&path, &held)?, may, &checked.alone)?;
+            let (file, alone) = (open_existing(&path, &held)?, &checked.alone);
+            let done = making.keep_or_remake(&file, (may, true), alone)?;
             if done == Created::Remade {
                 seal(&path, &held, checked);
             }
@@ -143,7 +148,7 @@ pub fn create(
             // This run may have made it by another name.
             if let Some(held) = checked.made_at(file.path()) {
                 let file = open_existing(&path, &held)?;
-                return making.keep_or_remake(&file, overwrite, &checked.alone);
+                return making.keep_or_remake(&file, (overwrite, false), &checked.alone);
             }
             let place = place.ok_or_else(|| missing_directory(&path))?;
             let (created, made) = making.make_new(&place, &checked.alone)?;
@@ -224,7 +229,7 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
         io::ErrorKind::NotADirectory => "a part of the path is a file: correct the path",
         _ => "check the file system and the system's log",
     };
-    PrepareError::Io { path: path.to_owned(), step, remedy, source }
+    PrepareError::Io { path: path.to_owned(), step, remedy, source, partial: None }
 }
 
 /// Whether the file holds nothing but what was written into it here. What is too much to read again while
@@ -262,7 +267,8 @@ impl Making<'_> {
         })?;
         self.tell_beginning();
         let watched = self.watch(&file, alone);
-        self.or_remove(&file, alone, watched.and_then(|()| self.fill(&file)))?;
+        let filled = watched.and_then(|()| self.fill(&file));
+        self.or_undo((&file, Before::Nothing), alone, filled)?;
         self.tell("created");
         Ok((Created::Made, file))
     }
@@ -279,7 +285,7 @@ impl Making<'_> {
     fn keep_or_remake(
         &self,
         file: &File,
-        may: bool,
+        (may, was_there): (bool, bool),
         alone: &Alone,
     ) -> Result<Created, PrepareError> {
         let look = |error| refused(self.path, "read the file", error);
@@ -298,13 +304,16 @@ impl Making<'_> {
                 return Err(PrepareError::Theirs { path: path(), found });
             }
         }
-        self.remake(file, &metadata, alone)
+        let before =
+            if was_there { Before::of(file, metadata.len(), self.stop) } else { Before::Nothing };
+        self.remake(file, &metadata, before, alone)
     }
 
     fn remake(
         &self,
         file: &File,
         metadata: &fs::Metadata,
+        before: Before,
         alone: &Alone,
     ) -> Result<Created, PrepareError> {
         self.go_on()?;
@@ -314,12 +323,15 @@ impl Making<'_> {
             let grown = file.set_len(self.size_bytes);
             grown.map_err(|error| room::refused_size(self.path, self.size_bytes, error))?;
         }
+        if let Err(error) = file.set_len(0) {
+            // Its data stand: all that may be done is to give it its length again.
+            let _ = file.set_len(metadata.len());
+            return Err(refused(self.path, "empty the file", error));
+        }
         // The old mark goes behind the data that it proves: a kill between leaves none that nothing proves.
-        let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
-        let unmarked = emptied.and_then(|()| {
-            mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))
-        });
-        self.or_remove(file, alone, unmarked.and_then(|()| self.fill(file)))?;
+        let unmarked = mark::remove(file);
+        let unmarked = unmarked.map_err(|error| refused(self.path, "remove the old mark", error));
+        self.or_undo((file, before), alone, unmarked.and_then(|()| self.fill(file)))?;
         self.tell("created again");
         Ok(Created::Remade)
     }
@@ -394,23 +406,30 @@ impl Making<'_> {
         }
     }
 
-    /// Removes the file if it is not complete; whatever has taken its place stays, and so does a file to
-    /// which somebody else has written meanwhile.
-    fn or_remove(
+    /// Undoes a file that is not complete; whatever has taken its place stays, and so does a file to which
+    /// somebody else has written meanwhile.
+    fn or_undo(
         &self,
-        file: &File,
+        (file, before): (&File, Before),
         alone: &Alone,
         outcome: Result<(), PrepareError>,
     ) -> Result<(), PrepareError> {
-        let Err(why) = outcome else { return Ok(()) };
+        outcome.map_err(|why| why.with(self.undo(file, before, alone)))
+    }
+
+    fn undo(&self, file: &File, before: Before, alone: &Alone) -> Partial {
         if !is_still_ours(file, alone) {
-            return Err(why.kept());
+            return Partial::Kept;
         }
-        if !matches!(self.remove(file), Ok(Removal::Removed)) {
-            // What cannot be removed is at least emptied, and carries no mark.
-            let _ = file.set_len(0).and_then(|()| mark::remove(file));
+        if before == Before::Nothing && matches!(self.remove(file), Ok(Removal::Removed)) {
+            return Partial::Removed;
         }
-        Err(why)
+        let became = before.restore(|size_bytes| file.set_len(size_bytes));
+        if became != Partial::Left {
+            // A mark that stays is void: it tells of another state.
+            let _ = mark::remove(file);
+        }
+        became
     }
 
     fn remove(&self, file: &File) -> io::Result<Removal> {

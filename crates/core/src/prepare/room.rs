@@ -20,6 +20,7 @@ pub(super) fn check(
         step: "find out how much space is free",
         remedy: "check that the file system is mounted and readable",
         source,
+        partial: None,
     };
     check_limit(path, needed_bytes, space::file_bytes_limit().map_err(look)?)?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -79,6 +80,7 @@ pub(super) fn refused_size(path: &Path, needed_bytes: u64, source: io::Error) ->
             step: "set the size of the file",
             remedy: "check the file system",
             source,
+            partial: None,
         },
     }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::before::Before;
 use super::content::{self, BLOCK, Content};
 use super::data::Data;
 use super::error::{Partial, PrepareError};
@@ -145,7 +146,7 @@ impl Making<'_> {
             let made = ServedFile::create(self.path(), self.timeout);
             let made = made.map_err(|why| self.failed("create the file", why))?;
             let handle = made.handle();
-            self.fill(made)?;
+            self.fill(made, Before::Nothing)?;
             self.tell("created");
             return Ok((Created::Made, handle));
         };
@@ -155,27 +156,43 @@ impl Making<'_> {
             self.tell("kept, as an earlier run made it");
             return Ok((Created::Kept, handle));
         }
-        self.check(&file)?;
-        let step = "set the size of the file";
-        let resize = |bytes| file.resize(bytes).map_err(|why| self.failed(step, why));
-        // A size that the server cannot hold is refused here, while the old data stand.
-        if self.file.size_bytes > file.size_bytes() {
-            resize(self.file.size_bytes)?;
-        }
-        resize(0)?;
+        let before = self.check(&file)?;
+        self.empty(&file)?;
         let handle = file.handle();
-        self.fill(file)?;
+        self.fill(file, before)?;
         self.tell("created again");
         Ok((Created::Remade, handle))
     }
 
-    /// Refuses what holds somebody's data; they may have come since the guard looked.
-    fn check(&self, file: &ServedFile) -> Result<(), PrepareError> {
-        let Some(leave) = self.leave else { return Ok(()) };
+    /// Empties a file whose data may be lost; they stand where that fails.
+    fn empty(&self, file: &ServedFile) -> Result<(), PrepareError> {
+        let step = "set the size of the file";
+        let size_bytes = file.size_bytes();
+        // A size that the server cannot hold is refused here, while the old data stand.
+        if self.file.size_bytes > size_bytes {
+            file.resize(self.file.size_bytes).map_err(|why| self.failed(step, why))?;
+        }
+        file.resize(0).map_err(|why| {
+            // All that may be done is to give it its length again.
+            let _ = file.resize(size_bytes);
+            self.failed(step, why)
+        })
+    }
+
+    /// Refuses what holds somebody's data; they may have come since the guard looked. With permission nothing
+    /// is read.
+    fn check(&self, file: &ServedFile) -> Result<Before, PrepareError> {
+        let size_bytes = file.size_bytes();
+        let Some(leave) = self.leave.filter(|_| size_bytes > 0) else {
+            let is_empty = size_bytes == 0;
+            return Ok(if is_empty { Before::Zeros(0) } else { Before::Data });
+        };
         let found = whose_open(file, self.path(), self.sink);
         let found = found.map_err(|why| self.failed("read the file", why))?;
-        if found.theirs().is_none() {
-            return Ok(());
+        match found {
+            Whose::Empty => return Ok(Before::Zeros(size_bytes)),
+            Whose::Ours => return Ok(Before::Data),
+            Whose::Theirs(_) | Whose::Untold(_) => {}
         }
         Err(PrepareError::ServedTheirs {
             path: self.path().to_owned(),
@@ -200,8 +217,8 @@ impl Making<'_> {
         })
     }
 
-    /// Fills an empty file; one that is not complete is removed.
-    fn fill(&self, file: ServedFile) -> Result<(), PrepareError> {
+    /// Fills an empty file; one that is not complete becomes what it was before, as far as possible.
+    fn fill(&self, file: ServedFile, before: Before) -> Result<(), PrepareError> {
         let progress = Progress::new(self.path(), self.file.size_bytes, self.sink);
         progress.add(0);
         let filled = self.write(&file, &progress);
@@ -213,7 +230,7 @@ impl Making<'_> {
             Err(why) => Some(why),
         };
         let (path, done_bytes) = (self.path().to_owned(), progress.done_bytes());
-        let (needed_bytes, partial) = (self.file.size_bytes, self.remove(handle.as_deref()));
+        let (needed_bytes, partial) = (self.file.size_bytes, self.undo(before, handle.as_deref()));
         Err(match why {
             None => PrepareError::Interrupted { path, done_bytes, needed_bytes, partial },
             Some(why) if why.kind == Kind::NoSpace => {
@@ -264,10 +281,10 @@ impl Making<'_> {
         Err(Failure::new(Kind::Short, words))
     }
 
-    /// Removes a file that is not complete, over a connection of its own, as the first one may be lost. What
-    /// the name leads to must still be that file, and hold nothing of others: one that is too long to be read
-    /// while somebody waits stays.
-    fn remove(&self, handle: Option<&[u8]>) -> Partial {
+    /// Removes a file that is not complete, or brings it back to what it was, over a connection of its own,
+    /// as the first one may be lost. What the name leads to must still be that file, and hold nothing of
+    /// others: one that is too long to be read while somebody waits stays.
+    fn undo(&self, before: Before, handle: Option<&[u8]>) -> Partial {
         let Ok(Some(file)) = ServedFile::open(self.path(), self.timeout) else {
             return Partial::Left;
         };
@@ -279,7 +296,12 @@ impl Making<'_> {
             Err(_) => return Partial::Left,
             Ok(_) => {}
         }
-        if file.remove().is_ok() { Partial::Removed } else { Partial::Left }
+        if before == Before::Nothing {
+            return if file.remove().is_ok() { Partial::Removed } else { Partial::Left };
+        }
+        let became = before.restore(|size_bytes| file.resize(size_bytes));
+        file.close();
+        became
     }
 
     fn failed(&self, step: &'static str, failure: Failure) -> PrepareError {

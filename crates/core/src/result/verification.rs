@@ -34,7 +34,8 @@ pub struct VerifiedTarget {
     pub verified_blocks: u64,
     /// Blocks that no verified run has written, so that nobody knows what should stand there.
     pub unverifiable_blocks: u64,
-    /// Blocks whose data have changed, or that hold no data of a verified run where such were written.
+    /// Blocks whose data have changed, or that hold no data of a verified run where such were written; those
+    /// that the target does not reach any more are among them.
     pub corrupt_blocks: u64,
     /// Blocks whose data belong to another place.
     pub misdirected_blocks: u64,
@@ -153,6 +154,9 @@ fn found(found: Found) -> String {
             stamp.generation, stamp.offset_bytes, stamp.target, stamp.block_bytes, stamp.seed
         ),
         Found::Original => "the data that the file was made with".to_owned(),
+        Found::BehindEnd(size_bytes) => {
+            format!("nothing: the target ends before, it has {size_bytes} bytes")
+        }
         Found::Unstamped(Unstamped::Missing) => "data without a stamp".to_owned(),
         Found::Unstamped(Unstamped::BadChecksum { stored, computed }) => {
             format!("a stamp with checksum {stored:08x} on data with checksum {computed:08x}")

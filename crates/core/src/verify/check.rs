@@ -13,7 +13,8 @@ use super::window::Legal;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Data have changed, or are no data of a verified run where such were written.
+    /// Data have changed, or are no data of a verified run where such were written; or nothing is there any
+    /// more.
     Corrupt,
     /// The data belong to another place.
     Misdirected,
@@ -74,6 +75,8 @@ pub enum Found {
     Unstamped(Unstamped),
     /// The data that the file was made with.
     Original,
+    /// Nothing: the target ends there, at this size.
+    BehindEnd(u64),
 }
 
 /// What is wrong with a block.

@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::PositionedIo;
+use fathom_sys::file::may_write;
 use fathom_sys::held::Directory;
 use fathom_sys::identity;
 use fathom_sys::space;
@@ -28,6 +29,7 @@ use super::fixed::{CLOSED, FIXED_BYTES, Fixed, STATE_AT, fixed};
 use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
 use super::window::Window;
 use super::word::{decode, encode};
+use crate::errors::Kind;
 
 /// The targets of no run take more.
 const HEAD_BYTES_MAX: u32 = 64 << 20;
@@ -120,6 +122,19 @@ impl JournalError {
     pub fn is_refusal(&self) -> bool {
         !matches!(self, Self::Damaged { .. } | Self::Io { .. })
     }
+
+    /// The kind of what went wrong.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Io { source, .. } => Kind::of(source),
+            Self::Damaged { .. } => Kind::Invalid,
+            Self::InUse(_) => Kind::Busy,
+            Self::NotOurs(_) | Self::NotWhole { .. } | Self::Unfinished(_) | Self::IsTarget(_) => {
+                Kind::Denied
+            }
+        }
+    }
 }
 
 /// The kernel's refusal of one step, in words.
@@ -158,6 +173,39 @@ pub fn create(path: &Path, head: &Head) -> Result<SharedWords, JournalError> {
     made
 }
 
+/// What [`create`] would find in the journal's place: whether an earlier journal is written over. Nothing is
+/// made or changed.
+pub fn foresee(path: &Path) -> Result<bool, JournalError> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let opened = Directory::take(folder).map_err(failed(path, "open the folder of"))?;
+    let name = place.file_name().ok_or_else(|| JournalError::NotOurs(path.to_owned()))?;
+    let held = match opened.hold(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            may_write(folder).map_err(failed(path, "create"))?;
+            return Ok(false);
+        }
+        held => held.map_err(failed(path, "look at"))?,
+    };
+    let found = held.metadata(path).map_err(failed(path, "look at"))?;
+    if !found.is_file() {
+        return Err(JournalError::NotOurs(path.to_owned()));
+    }
+    may_write(&place).map_err(failed(path, "open"))?;
+    let file = held.open_to_read(path).map_err(failed(path, "open"))?;
+    lock_ended(path, &file)?;
+    Ok(found.len() > 0)
+}
+
+/// Locks a file that is wholly the journal of a run that has ended, or empty; refuses any other.
+fn lock_ended(path: &Path, file: &File) -> Result<(), JournalError> {
+    if !try_lock(file).map_err(failed(path, "lock"))? {
+        return Err(JournalError::InUse(path.to_owned()));
+    }
+    examine(path, file)
+}
+
 /// Opens the file in the journal's place, and whether it is new; nothing is changed in it yet. What is looked
 /// at is what is opened, whatever the name stands for by then.
 fn claim(path: &Path, folder: &Directory, name: &OsStr) -> Result<(File, bool), JournalError> {
@@ -174,10 +222,7 @@ fn claim(path: &Path, folder: &Directory, name: &OsStr) -> Result<(File, bool), 
         return Err(JournalError::NotOurs(path.to_owned()));
     }
     let file = held.open_to_write(path).map_err(failed(path, "open"))?;
-    if !try_lock(&file).map_err(failed(path, "lock"))? {
-        return Err(JournalError::InUse(path.to_owned()));
-    }
-    examine(path, &file)?;
+    lock_ended(path, &file)?;
     Ok((file, false))
 }
 

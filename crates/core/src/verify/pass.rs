@@ -12,15 +12,17 @@ use std::time::Duration;
 use fathom_sys::buffers::{Buffers, PageKind};
 use thiserror::Error;
 
-use super::check::{Owner, ReadBlock, check};
+use super::check::{Fault, Found, Owner, ReadBlock, Verdict, check};
 use super::journal::{Journal, JournalError, JournalTarget};
+use super::stamp::SECTOR_BYTES;
 use super::tally::Tally;
 use super::window::Window;
-use crate::errors::Failure;
+use crate::errors::{Failure, Kind};
 use crate::measure::{Event, EventSink};
+use crate::plan::resolve::remedy_of_served;
 use crate::result::Verification;
-use crate::storage::Location;
 use crate::storage::contract::Source;
+use crate::storage::{Facts, Location, Target};
 use crate::supervise::within;
 
 /// Bytes that are read at once, if blocks are not greater.
@@ -48,14 +50,14 @@ pub enum PassError {
         given: usize,
     },
     /// A target is not there, or not what it was.
-    #[error(
-        "the target '{name}' {why}; name the targets behind --verify-only=JOURNAL if they have moved"
-    )]
+    #[error("the target '{name}' {why}; {remedy}")]
     Target {
         /// Its name.
         name: String,
         /// What is wrong.
         why: String,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// Too little memory for a piece.
     #[error("cannot allocate {0} bytes to read into: {1}")]
@@ -86,8 +88,44 @@ struct TargetFound {
     block_bytes: u32,
     in_flight: u64,
     tally: Tally,
+    /// What it has, if that is less than what the journal is about.
+    shorter: Option<Shorter>,
     /// Why it could not be read to its end, if so.
     failure: Option<String>,
+}
+
+/// A target that does not reach as far as its journal any more.
+#[derive(Debug, Clone, Copy)]
+struct Shorter {
+    /// What it has.
+    size_bytes: u64,
+    /// Where the last block of the journal ends.
+    known_bytes: u64,
+}
+
+impl Shorter {
+    fn in_words(self, name: &str) -> String {
+        let Self { size_bytes, known_bytes } = self;
+        format!(
+            "'{name}' is shorter than when the journal was written: it has {size_bytes} bytes, and the journal \
+             is about {known_bytes}. What was written behind its end is lost, and counts as corrupt; give \
+             the target its length and data back, or name another one"
+        )
+    }
+}
+
+/// What to do about a target that cannot be opened.
+fn remedy(path: &str, kind: Kind) -> &'static str {
+    let is_served = Location::named(path, CONNECT_WITHIN).served().is_some();
+    match kind {
+        Kind::NotFound => "name the targets behind --verify-only=JOURNAL if they have moved",
+        Kind::Unreachable | Kind::TimedOut if is_served => {
+            "start its server, or name the targets behind --verify-only=JOURNAL if they are served elsewhere now"
+        }
+        kind if is_served => remedy_of_served(&Target::from(path), kind, false),
+        Kind::Denied => "use an account that may read it",
+        _ => "name the targets behind --verify-only=JOURNAL if they have moved",
+    }
 }
 
 impl Findings {
@@ -106,10 +144,13 @@ impl Findings {
             ..Verification::default()
         };
         let mut passed = Passed { verification, failures: Vec::new() };
-        for TargetFound { name, block_bytes, in_flight, tally, failure } in self.of().iter() {
+        for found in self.of().iter() {
+            let TargetFound { name, block_bytes, in_flight, tally, shorter, failure } = found;
             passed.verification.add(name, *block_bytes, *in_flight, tally);
             passed.failures.extend(failure.clone());
-            if tally.verified == 0 && tally.all_faulty() > 0 {
+            if let Some(shorter) = shorter {
+                passed.failures.push(shorter.in_words(name));
+            } else if tally.verified == 0 && tally.all_faulty() > 0 {
                 passed.failures.push(format!(
                     "no block of '{name}' is what the journal says: is it the target of this journal?"
                 ));
@@ -160,10 +201,12 @@ struct Reading<'a> {
     target: &'a JournalTarget,
     owner: Owner,
     name: &'a str,
+    location: Location,
     source: Box<dyn Source>,
     buffer: Buffers,
     tally: Tally,
     in_flight: u64,
+    shorter: Option<Shorter>,
 }
 
 impl<'a> Reading<'a> {
@@ -174,7 +217,10 @@ impl<'a> Reading<'a> {
         path: &str,
     ) -> Result<Self, PassError> {
         let target = &journal.head.targets[index];
-        let wrong = |why: String| PassError::Target { name: name.to_owned(), why };
+        let wrong = |why: String, kind: Kind| {
+            let (name, remedy) = (name.to_owned(), remedy(path, kind));
+            PassError::Target { name, why, remedy }
+        };
         let mut tally = Tally::default();
         let origin = match journal.origin(index) {
             // Then blocks that this run has not written are known as little as those of other files.
@@ -184,16 +230,31 @@ impl<'a> Reading<'a> {
             }
             origin => origin,
         };
-        let origin = origin.map_err(|error| wrong(format!("is not in the journal: {error}")))?;
+        let origin = origin.map_err(|error| PassError::Target {
+            name: name.to_owned(),
+            why: format!("is not in the journal: {error}"),
+            remedy: "name another journal",
+        })?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
         let location = Location::named(path, CONNECT_WITHIN);
-        let source = location.storage().open().map_err(|why| wrong(why.message))?;
+        let source = location.storage().open().map_err(|why| wrong(why.message, why.kind))?;
         let block_bytes = target.block_bytes as usize;
         let bytes = (PIECE_BYTES / block_bytes).max(1) * block_bytes;
         let buffer = Buffers::new(&[bytes], PageKind::Normal);
         let buffer = buffer.map_err(|error| PassError::Memory(bytes, error))?;
-        let in_flight = 0;
-        Ok(Self { journal, index, target, owner, name, source, buffer, tally, in_flight })
+        Ok(Self {
+            journal,
+            index,
+            target,
+            owner,
+            name,
+            location,
+            source,
+            buffer,
+            tally,
+            in_flight: 0,
+            shorter: None,
+        })
     }
 
     fn found(&self, failure: Option<String>) -> TargetFound {
@@ -202,6 +263,7 @@ impl<'a> Reading<'a> {
             block_bytes: self.target.block_bytes,
             in_flight: self.in_flight,
             tally: self.tally.clone(),
+            shorter: self.shorter,
             failure,
         }
     }
@@ -255,7 +317,8 @@ impl<'a> Reading<'a> {
             }
             self.in_flight += u64::from(window.in_flight() > 0);
             let block = ReadBlock { bytes, offset_bytes, legal: window.legal_until(window) };
-            self.tally.add(check(&block, self.owner), &block, offset_bytes);
+            let verdict = behind_end(check(&block, self.owner), self.shorter);
+            self.tally.add(verdict, &block, offset_bytes);
         }
         Ok(())
     }
@@ -268,11 +331,40 @@ impl<'a> Reading<'a> {
             match self.source.read_at(rest, offset_bytes + done as u64)? {
                 0 => {
                     rest.fill(0);
+                    self.ends_at(offset_bytes + done as u64);
                     return Ok(());
                 }
                 bytes => done += bytes,
             }
         }
         Ok(())
+    }
+
+    /// Notes that the target ends before the last block of the journal: here, or before.
+    fn ends_at(&mut self, offset_bytes: u64) {
+        if self.shorter.is_some() {
+            return;
+        }
+        let JournalTarget { start_bytes, blocks, block_bytes, .. } = *self.target;
+        let known_bytes = start_bytes + blocks * u64::from(block_bytes);
+        let size_bytes = match self.location.storage().look(false) {
+            Ok(Facts::Here(facts)) => facts.size_bytes,
+            Ok(Facts::Served(facts)) => facts.size_bytes,
+            Err(_) => offset_bytes,
+        };
+        let size_bytes = size_bytes.min(offset_bytes);
+        self.shorter = Some(Shorter { size_bytes, known_bytes });
+    }
+}
+
+/// The same verdict, but a sector that the target does not reach holds nothing.
+fn behind_end(verdict: Verdict, shorter: Option<Shorter>) -> Verdict {
+    match (verdict, shorter) {
+        (Verdict::Faulty(fault), Some(Shorter { size_bytes, .. }))
+            if fault.sector_bytes + SECTOR_BYTES as u64 > size_bytes =>
+        {
+            Verdict::Faulty(Fault { found: Found::BehindEnd(size_bytes), ..fault })
+        }
+        (verdict, _) => verdict,
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use fathom_sys::identity::{self as objects, Identity};
 use fathom_sys::words::SharedWords;
 
 use super::check::Owner;
@@ -84,8 +85,10 @@ impl Tables {
         let head = Head { seed, targets: targets.collect() };
         let doing = format!("make the journal '{}'", plan.journal.display());
         let words = within(sink, doing, || {
+            check_place(plan)?;
             let words = journal::create(&plan.journal, &head)?;
-            // Names can differ and still lead to one file; now that the journal is there, that shows.
+            // Names can differ and still lead to one file; now that the journal is there, that shows. What
+            // was there before was looked at: this one is new.
             if plan.targets.iter().any(|target| is_same_file(target, &plan.journal)) {
                 let _removed = fs::remove_file(&plan.journal);
                 return Err(JournalError::IsTarget(plan.journal.clone()));
@@ -182,9 +185,39 @@ pub fn identity_of(path: &Path) -> u64 {
     identity(path.as_os_str().as_encoded_bytes())
 }
 
+/// What the making of the journal would find in its place: whether an earlier one is written over. Nothing is
+/// made or changed.
+///
+/// # Errors
+/// If the run would be refused, or fail, for what stands there.
+pub(crate) fn foresee(plan: &VerifyPlan) -> Result<bool, JournalError> {
+    check_place(plan)?;
+    journal::foresee(&plan.journal)
+}
+
+/// Refuses the place of a target, also of one that is not made yet: nothing of it may be changed.
+fn check_place(plan: &VerifyPlan) -> Result<(), JournalError> {
+    if plan.targets.iter().any(|target| is_same_file(target, &plan.journal)) {
+        return Err(JournalError::IsTarget(plan.journal.clone()));
+    }
+    Ok(())
+}
+
+/// Whether both lead to one file, by whatever name, or to one place where there is none yet.
 fn is_same_file(target: &VerifyTarget, other: &Path) -> bool {
     let Some(path) = target.location.local() else { return false };
-    matches!((fs::canonicalize(path), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+    let is_one = |one: Identity| one != Identity::Other && objects::of(other).ok() == Some(one);
+    place(path).is_some_and(|one| place(other) == Some(one)) || objects::of(path).is_ok_and(is_one)
+}
+
+/// The path of a file without links, or of the place where it would be.
+fn place(path: &Path) -> Option<PathBuf> {
+    let of_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_folder)
 }
 
 /// Words of one target.

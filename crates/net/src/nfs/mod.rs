@@ -3,6 +3,7 @@
 //!
 //! A client of its own: the crates for NFS wait for one call at a time, or own the buffers and the runtime.
 
+mod compound;
 mod mount;
 mod replies;
 mod rpc;

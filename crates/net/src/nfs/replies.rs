@@ -1,8 +1,9 @@
 //! The I/Os in flight, and what the server answers to each.
 
+use super::compound;
 use super::rpc::{self, LAST, Unanswered};
 use super::v3;
-use super::v4::{self, operation};
+use super::v4::operation;
 use super::xdr::{Read, Short, padding};
 use super::{status, wire};
 use crate::connection::{Done, Slots};
@@ -211,10 +212,10 @@ impl Replies {
     }
 
     fn of_v4(&mut self, read: &mut Read<'_>, io: Io, slot: u32) -> Result<Outcome, Problem> {
-        v4::answered(read)?;
+        compound::answered(read)?;
         let session = self.session.as_mut().expect("version 4 has a session");
         // The sequence is counted when the answer has been understood whole.
-        match v4::sequence(read, &session.id)? {
+        match compound::sequence(read, &session.id)? {
             0 => {}
             status::DELAY => return Ok(Outcome::Done(-errno::EAGAIN)),
             other => return Err(Problem::Fault(expired(other))),
@@ -228,7 +229,7 @@ impl Replies {
 
     fn of_operations(&mut self, read: &mut Read<'_>, io: Io) -> Result<Outcome, Problem> {
         for operation in [operation::PUT_HANDLE, wire::operation_of(io.kind)] {
-            match v4::result(read, operation)? {
+            match compound::result(read, operation)? {
                 0 => {}
                 other => return Ok(Outcome::Done(-status::errno(other))),
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
 
+use super::compound::{Compound, answered, result, sequence};
 use super::rpc::{Caller, Procedure};
 use super::status;
 use super::xdr::{Read, Short, Write};
@@ -15,6 +16,7 @@ use crate::settings::Wanted;
 use crate::stream::Deadline;
 
 pub(super) mod operation {
+    pub const ACCESS: u32 = 3;
     pub const CLOSE: u32 = 4;
     pub const COMMIT: u32 = 5;
     pub const GET_ATTRIBUTES: u32 = 9;
@@ -43,6 +45,8 @@ const SLOTS_WANTED: u32 = 1024;
 const RECORD_BYTES_WANTED: u32 = (1 << 20) + 4096;
 /// What a call and an answer have beside data.
 const HEAD_BYTES: u32 = 1024;
+/// To add something to a folder (`ACCESS4_EXTEND`, RFC 8881, 18.1).
+const MAY_ADD: u32 = 0x0008;
 const REGULAR: u32 = 1;
 const FOLDER: u32 = 2;
 /// How long it is waited before a server that asks for time is asked again.
@@ -85,71 +89,6 @@ pub(super) struct File {
     pub(super) state: Option<[u8; 16]>,
     directory: Option<Vec<u8>>,
     name: String,
-}
-
-/// Operations that go together.
-struct Compound {
-    arguments: Vec<u8>,
-    count: u32,
-    counted_at: usize,
-}
-
-impl Compound {
-    fn new(minor: u32) -> Self {
-        let mut arguments = Vec::new();
-        arguments.opaque(&[]);
-        arguments.word(minor);
-        let counted_at = arguments.len();
-        arguments.word(0);
-        Self { arguments, count: 0, counted_at }
-    }
-
-    /// Adds an operation; its arguments follow.
-    fn add(&mut self, operation: u32) -> &mut Vec<u8> {
-        self.count += 1;
-        self.arguments[self.counted_at..self.counted_at + 4]
-            .copy_from_slice(&self.count.to_be_bytes());
-        self.arguments.word(operation);
-        &mut self.arguments
-    }
-
-    fn put(&mut self, handle: Option<&[u8]>) {
-        match handle {
-            Some(handle) => self.add(operation::PUT_HANDLE).opaque(handle),
-            None => {
-                self.add(operation::PUT_ROOT);
-            }
-        }
-    }
-}
-
-/// The head of an answer to a compound, of which the status is that of its last operation.
-pub(super) fn answered(read: &mut Read<'_>) -> Result<(), Short> {
-    let _status = read.word()?;
-    let _tag = read.opaque(64)?;
-    let _count = read.word()?;
-    Ok(())
-}
-
-/// The status of the next operation, which has to be this one.
-pub(super) fn result(read: &mut Read<'_>, operation: u32) -> Result<u32, Short> {
-    // Operation 10044 stands for one that the server does not know.
-    let told = read.word()?;
-    let status = read.word()?;
-    if told == operation || status != 0 { Ok(status) } else { Err(Short) }
-}
-
-/// What the server says to a call on a slot.
-pub(super) fn sequence(read: &mut Read<'_>, id: &[u8; 16]) -> Result<u32, Short> {
-    let status = result(read, operation::SEQUENCE)?;
-    if status == 0 {
-        let told: [u8; 16] = read.take()?;
-        read.skip(20)?;
-        if told != *id {
-            return Err(Short);
-        }
-    }
-    Ok(status)
 }
 
 /// The client's number and first sequence number, and the server's name for itself.
@@ -533,6 +472,24 @@ impl Talk<'_> {
         Ok((file, facts))
     }
 
+    /// Whether files may be made in a folder. A server that does not tell has to be asked for one.
+    fn may_add(&mut self, session: &mut Session, folder: &[u8]) -> Result<bool, Fault> {
+        let answer = self.on_slot(session, &|compound| {
+            compound.put(Some(folder));
+            compound.add(operation::ACCESS).word(MAY_ADD);
+        })?;
+        let mut read = Read::new(&answer);
+        for operation in [operation::PUT_HANDLE, operation::ACCESS] {
+            match result(&mut read, operation)? {
+                0 => {}
+                other if status::forbids_writing(other) => return Ok(false),
+                other => return Err(status::fault(other, "asking for access")),
+            }
+        }
+        let (told, allowed) = (read.word()?, read.word()?);
+        Ok(told & MAY_ADD == 0 || allowed & MAY_ADD != 0)
+    }
+
     /// What is known of the place of a file that is not there.
     fn learn_place(
         &mut self,
@@ -544,7 +501,8 @@ impl Talk<'_> {
             return Err(status::fault(status::NO_SUCH_FILE, &format!("opening '{name}'")));
         };
         let facts = self.learn(&mut session, &handle, FOLDER)?;
-        let facts = Facts { is_missing: true, size_bytes: 0, ..facts };
+        let is_read_only = !self.may_add(&mut session, &handle)?;
+        let facts = Facts { is_missing: true, size_bytes: 0, is_read_only, ..facts };
         Ok((File { session, handle, state: None, directory, name: name.to_owned() }, facts))
     }
 }

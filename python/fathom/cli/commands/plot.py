@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from fathom import report as reports
+from fathom.cli.commands import _places
 from fathom.cli.commands.report import ForceOption, ReportReferences, ThemeChoice, ThemeOption
 from fathom.cli.common import StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["plot"]
 
 _LEAST_WIDTH, _MOST_WIDTH = 300, 4000
+
+
+class FormChoice(StrEnum):
+    """The forms of a picture."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+    JSON = "json"
 
 
 def plot(  # noqa: PLR0913 - Each is an option of the command.
@@ -32,9 +43,13 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--output",
             "-o",
-            help="The file: .png, .svg, .pdf, or .json for the Vega-Lite specification.",
+            help="The file: .png, .svg, .pdf, or .json for the Vega-Lite specification; or a "
+            "folder for it. - is the standard output.",
             show_default=False,
         ),
+    ] = None,
+    form: Annotated[
+        FormChoice | None, typer.Option("--format", help="png, if the output does not say it.")
     ] = None,
     choose: Annotated[
         list[str] | None,
@@ -48,10 +63,7 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
     store: StoreOption = None,
 ) -> None:
     """Draw one figure of a report to a file."""
-    place = output or Path(f"{figure}.png")
-    form = place.suffix.lower().removeprefix(".")
-    if figure != "list" and form not in ("png", "svg", "pdf", "json"):
-        fail(f"{place}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    chosen = form or (FormChoice.PNG if figure == "list" else _form_of(output))
     with opened_store(store, make=False) as opened:
         material = reports.gather(opened, references or [])
         figures, left_out = reports.figures_of(material)
@@ -59,10 +71,26 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
             _list(figures, left_out)
             return
         view = _chosen(_named(figure, figures, left_out), choose or [])
-        reports.check_place(place, force=force)
-        content = _content(view, form, theme, width, f"{material.title}: {figure} {view.label}")
-        reports.write(place, content, force=force)
-    typer.echo(str(place), err=True)
+        place = _places.place_of(output, f"{figure}.{chosen.value}")
+        is_text = chosen in (FormChoice.SVG, FormChoice.JSON)
+        _places.check(place, is_text=is_text, force=force)
+        comment = f"{material.title}: {figure} {view.label}"
+        content = _content(view, chosen.value, theme, width, comment)
+        if _places.put(place, content, force=force):
+            typer.echo(str(place), err=True)
+
+
+def _form_of(output: Path | None) -> FormChoice:
+    suffix = _places.suffix_of(output)
+    if not suffix:
+        return FormChoice.PNG
+    if suffix not in [one.value for one in FormChoice]:
+        fail(
+            f"{output} does not say its form: end it with .png, .svg, .pdf or .json, or add "
+            "--format",
+            EXIT_INVALID,
+        )
+    return FormChoice(suffix)
 
 
 def _list(figures: list[Figure], left_out: list[LeftOut]) -> None:

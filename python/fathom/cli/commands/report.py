@@ -14,6 +14,7 @@ import typer
 from fathom import report as reports
 from fathom._redact import pseudonyms_of
 from fathom.cli import views
+from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, RedactOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.store.damage import damage_told
@@ -64,8 +65,8 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--output",
             "-o",
-            help="The file, whose name says the form; a folder for png and svg. - is the standard "
-            "output.",
+            help="The file, whose name says the form, or a folder for it; a folder for png and "
+            "svg. - is the standard output.",
             show_default=False,
         ),
     ] = None,
@@ -93,19 +94,15 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
             material = reports.with_events(material, events)
         if redact:
             material = _redacted(opened, material)
-            # Not even the name of the file tells what was reported on.
-            output = output or Path(f"fathom-report-redacted{_end(form or FormChoice.HTML)}")
+    # Not even the name of the file tells what was reported on.
+    words = ["redacted"] if redact else wanted
     with damage_told(", ".join(wanted) or "the newest experiment"):
         if as_json:
             typer.echo(json.dumps(_as_dict(material), indent=2))
         elif terminal:
             views.show_report(material)
         else:
-            _save(material, wanted, output, form, theme, force=force)
-
-
-def _end(form: FormChoice) -> str:
-    return "" if form in (FormChoice.PNG, FormChoice.SVG) else f".{form.value}"
+            _save(material, words, output, form, theme, force=force)
 
 
 def _redacted(store: Store, material: Material) -> Material:
@@ -163,23 +160,19 @@ def _save(  # noqa: PLR0913 - What the command was told.
     force: bool,
 ) -> None:
     chosen = form or _form_of(output)
-    place = output or _default_place(references, chosen)
+    name = _default_name(references, chosen)
     if chosen in (FormChoice.PNG, FormChoice.SVG):
-        _save_pictures(material, place, chosen, theme, force=force)
+        _save_pictures(material, output or Path(name), chosen, theme, force=force)
         return
-    if str(place) != "-":
-        reports.check_place(place, force=force)
+    place = _places.place_of(output, name)
+    _places.check(place, is_text=chosen is not FormChoice.PDF, force=force)
     content = _content(material, chosen)
-    if str(place) == "-":
-        typer.get_binary_stream("stdout").write(content)
-        return
-
-    reports.write(place, content, force=force)
-    typer.echo(f"{place}: {len(content) / (1 << 20):.2f} MiB", err=True)
+    if _places.put(place, content, force=force):
+        typer.echo(f"{place}: {len(content) / (1 << 20):.2f} MiB", err=True)
 
 
 def _form_of(output: Path | None) -> FormChoice:
-    suffix = "" if output is None else output.suffix.lower().removeprefix(".")
+    suffix = _places.suffix_of(output)
     if not suffix:
         return FormChoice.HTML
     other = {"markdown": "md", "htm": "html"}
@@ -192,10 +185,10 @@ def _form_of(output: Path | None) -> FormChoice:
     return FormChoice(suffix)
 
 
-def _default_place(references: list[str], form: FormChoice) -> Path:
+def _default_name(references: list[str], form: FormChoice) -> str:
     words = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(references)).strip("-.")[:60]
     name = f"fathom-report-{words or 'newest'}"
-    return Path(name if form in (FormChoice.PNG, FormChoice.SVG) else f"{name}.{form.value}")
+    return name if form in (FormChoice.PNG, FormChoice.SVG) else f"{name}.{form.value}"
 
 
 def _content(material: Material, form: FormChoice) -> bytes:
@@ -209,20 +202,35 @@ def _save_pictures(
     material: Material, folder: Path, form: FormChoice, theme: ThemeChoice, *, force: bool
 ) -> None:
     """Write one picture for each figure into a folder."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise reports.ReportError(
-            f"{folder} is no folder for pictures: {error.strerror}"
-        ) from error
+    is_nowhere = _places.is_nowhere(folder)
+    if not is_nowhere:
+        _make_folder(folder, form)
     figures, left_out = reports.figures_of(material)
     for figure in figures:
         view = figure.views[0]
         comment = f"{material.title}: {figure.title} {view.label}"
         kind: Literal["png", "svg"] = "png" if form is FormChoice.PNG else "svg"
         content = reports.picture(view, kind, theme=theme.value, comment=comment)
-        place = folder / f"{figure.name}.{kind}"
-        reports.write(place, content, force=force)
-        typer.echo(str(place), err=True)
+        place = folder if is_nowhere else folder / f"{figure.name}.{kind}"
+        if _places.put(place, content, force=force):
+            typer.echo(str(place), err=True)
     for one in left_out:
         typer.echo(f"{one.title}: {one.why}", err=True)
+
+
+def _make_folder(folder: Path, form: FormChoice) -> None:
+    """Make the folder for pictures, or say why it is none."""
+    words = f"with {form.value} there is one picture for each figure"
+    if _places.is_output(folder):
+        fail(
+            f"{words}, and the standard output takes one: name a folder, or draw one figure with "
+            "fathom plot",
+            EXIT_INVALID,
+        )
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is no folder" if folder.exists() else error.strerror
+        raise reports.ReportError(
+            f"{folder} cannot take the pictures: {why}; {words}: name a folder"
+        ) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fathom.engine import parse
 from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import LEAST_RUN_S, START_S, TYPICAL_RUN_S
-from fathom.experiments.axes import load_arguments, parse_axes
+from fathom.experiments.axes import load_arguments, parse_counts
 from fathom.experiments.tune._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, MOST_ROUNDS
 from fathom.experiments.tune.knee_search import Goal, KneeSearch
 
@@ -181,9 +181,7 @@ def plan_tune(
         else:
             given[name] = one[2:]
     ranges = {"threads": threads, "depth": depths} | given
-    values = {
-        axis.name: tuple(sorted(int(value) for value in axis.values)) for axis in parse_axes(ranges)
-    }
+    values = {name: parse_counts(name, text) for name, text in ranges.items()}
     shared = tuple(load_arguments(rest, ("-F",)))
     plan = TunePlan(shared, values["threads"], values["depth"], **more)
     if len(plan.threads) * len(plan.depths) == 1:

@@ -32,12 +32,19 @@ def check_place(path: Path, *, force: bool = False) -> None:
     Raises
     ------
     ReportError
-        If there is no such folder, or a file exists that Fathom did not make and ``force`` is
-        false.
+        If there is no such folder, something is there that is no file, or a file exists that
+        Fathom did not make and ``force`` is false.
 
     """
     if not path.parent.is_dir():
         raise ReportError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ReportError(f"{path} is a folder: name a file in it")
+    if path.exists() and not path.is_file():
+        raise ReportError(
+            f"{path} is a device, a pipe or a socket, and no file: name a file, or send the "
+            "standard output there (-o -)"
+        )
     if path.exists() and not force and not _is_ours(path):
         raise ReportError(
             f"{path} exists and is no report of Fathom's, or was edited since: name another file, "

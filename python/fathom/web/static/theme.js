@@ -9,9 +9,13 @@
     else delete document.documentElement.dataset.theme;
   };
   apply(read());
+  // The page may be slow: who chooses before it is whole is heard, too.
+  addEventListener("change", ({ target }) => {
+    if (target.id !== "theme") return;
+    apply(target.value);
+    keep(target.value);
+  });
   addEventListener("DOMContentLoaded", () => {
-    const theme = document.getElementById("theme");
-    theme.value = read();
-    theme.addEventListener("change", () => { apply(theme.value); keep(theme.value); });
+    document.getElementById("theme").value = document.documentElement.dataset.theme || "";
   });
 })();

@@ -317,6 +317,8 @@ fn finish(
         (false, false) => Act::Run,
     };
     let explains = draft.explain;
+    // A profile says in what form results are written: what is explained is no result.
+    let is_xml_typed = overrides.format == Some(ResultFormat::Xml);
     let mut job = std::mem::take(&mut draft.job);
     job.command_line = command_line;
     let (mut profile, source) = match draft.profile_file.clone() {
@@ -335,8 +337,7 @@ fn finish(
     overrides.apply_to(&mut profile);
     job.request.profile = profile;
     let warnings = check(&job.request, act, &|span, target| source.place(span, target))?;
-    let is_xml = job.profile().format == ResultFormat::Xml;
-    if explains && (act == Act::ShowProfile || is_xml) {
+    if explains && (act == Act::ShowProfile || is_xml_typed) {
         let shows = act == Act::ShowProfile;
         let other = if shows { "-Rp, which shows a profile" } else { "-Rxml: use -Rjson" };
         return Err(format!("--explain cannot be used with {other}").into());

@@ -30,6 +30,7 @@ use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 use files::Files;
 pub use findings::{ErrorClass, ResolveError, ResolveErrors};
 use findings::{Findings, Place};
+pub(crate) use remote::remedy as remedy_of_served;
 
 /// A plan, and what a reader of its results must know.
 #[derive(Debug, Clone, PartialEq)]

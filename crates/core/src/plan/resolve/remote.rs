@@ -19,7 +19,7 @@ const SLOTS_MAX: u64 = 65_536;
 const CONNECTIONS_MAX: u32 = 1024;
 
 /// What to do where a target could not be looked at. What is missing may be a share or a folder, too.
-fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
+pub(crate) fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
     match kind {
         Kind::NotFound if name.is_of_files() && is_made => {
             "correct the address: -c makes the file, and neither shares nor folders"

@@ -301,7 +301,8 @@ pub const FLAGS: &[Flag] = &[
                bytes would be written at most and how much of a drive's life that is, as far as it can \
                be told, the time that it takes, and what the guard says of each target. Nothing is \
                created or written. The exit code is 0 if the run would go ahead, and 2 if it would be \
-               refused. With -Rjson, or --json=<file>, it is reported as JSON by schema/explain.schema.json.",
+               refused. With -Rjson, or --json=<file>, it is reported as JSON by schema/explain.schema.json. A profile \
+               (-X) whose results are XML is explained as text.",
         is_for_one_run: true,
         example: "--explain",
         apply: apply::explain,
