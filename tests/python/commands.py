@@ -185,11 +185,11 @@ def forked(
 
 
 @cache
-def program() -> Path:
-    """Return a ``fathom`` that is forked."""
+def program(before: str = "") -> Path:
+    """Return a ``fathom`` that is forked, in which Python does this first."""
     folder = Path(tempfile.mkdtemp(prefix="fathom-forked-"))
     atexit.register(shutil.rmtree, folder)
-    fathom_in(folder)
+    fathom_in(folder, before)
     return folder / "fathom"
 
 
@@ -207,6 +207,16 @@ def fathom_in(folder: Path, before: str = "") -> None:
     filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND, "before": before}
     program.write_text(_PROGRAM.format(address=str(address), **filled))
     program.chmod(0o755)
+
+
+def started(
+    *args: str | Path, before: str = "", **more: IO[str] | int | None
+) -> subprocess.Popen[str]:
+    """Start ``fathom`` and do not wait for its end; signals are handed on to it.
+
+    For what ends itself at once, start ``COMMAND``: this does not learn how the other one ended.
+    """
+    return subprocess.Popen([program(before), *args], text=True, **more)  # type: ignore[call-overload,no-any-return]
 
 
 @cache

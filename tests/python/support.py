@@ -64,6 +64,11 @@ def begun(code: str, words: str, *args: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    return heard(process, words)
+
+
+def heard(process: subprocess.Popen[str], words: str) -> subprocess.Popen[str]:
+    """Return a process once its error output has a line with these words."""
     assert process.stderr is not None
     told = []
     for line in process.stderr:

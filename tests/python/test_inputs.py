@@ -19,6 +19,7 @@ from fathom.store.packing import unpack_json
 from fathom.workloads.workload import WorkloadError, read_workload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from simulated import many
 from store_worker import RESULT
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ COMMANDS = (
 
 
 @settings(
-    max_examples=120,
+    max_examples=many(48),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

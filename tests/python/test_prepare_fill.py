@@ -270,9 +270,9 @@ def test_what_is_allowed_stands_in_no_plan(sqlite: Store, tmp_path: Path) -> Non
 
 
 def test_kill_9_in_the_middle_of_filling_and_the_command_completes_it(tmp_path: Path) -> None:
-    path, size = tmp_path / "x.dat", 48 * MIB
+    path, size = tmp_path / "x.dat", 16 * MIB
     begun = subprocess.Popen(
-        [sys.executable, "-c", SMALL_PIECES, "prepare", "fill", str(path), "--size", "48M"],
+        [sys.executable, "-c", SMALL_PIECES, "prepare", "fill", str(path), "--size", "16M"],
         stderr=subprocess.PIPE,
         text=True,
     )

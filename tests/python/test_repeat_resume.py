@@ -84,23 +84,23 @@ def kill_at(line: str, *args: str) -> None:
 def test_kill_9_in_the_middle_of_repeating_and_the_command_completes_it(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes(our_data(MIB))
-    kill_at("run 2 of", "repeat", "--pilot", "40", "--most", "40", *LOAD, str(path))
+    kill_at("run 2 of", "repeat", "--pilot", "20", "--most", "20", *LOAD, str(path))
     with Store(os.environ["FATHOM_STORE"]) as store:
         before = {run.id for run in store.runs.list()}
-        assert 2 <= len(before) < 40
+        assert 2 <= len(before) < 20
     resumed = command("repeat", "--resume", "last")
     assert resumed.returncode == 0, resumed.stderr
     assert "run 1 of" not in resumed.stderr
     with Store(os.environ["FATHOM_STORE"]) as store:
         (experiment,) = store.experiments.list(verb="repeat")
         runs = {run.id for run in store.runs.list()}
-        assert (experiment.state, len(runs), before <= runs) == ("complete", 40, True)
+        assert (experiment.state, len(runs), before <= runs) == ("complete", 20, True)
     assert command("repeat", "--resume", "last").returncode == 3
 
 
 def test_kill_9_in_the_middle_of_preconditioning_and_both_are_completed(tmp_path: Path) -> None:
-    path, size = tmp_path / "x.dat", 24 * MIB
-    assert command("prepare", "fill", str(path), "--size", "24M").returncode == 0
+    path, size = tmp_path / "x.dat", 8 * MIB
+    assert command("prepare", "fill", str(path), "--size", "8M").returncode == 0
     args = ("--precondition", "wipc", "--yes", "--pilot", "2", "--most", "2", *LOAD, str(path))
     kill_at("writing: ", "repeat", *args)
     with Store(os.environ["FATHOM_STORE"]) as store:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
-import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
+import commands
 import pytest
-from commands import fathom_in
 from fathom._signals import ending_in_good_order, held_back, let_through
 from fathom.store import Store
 from our_data import our_data
-from support import begun
+from support import begun, heard
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 MIB = 1 << 20
@@ -24,17 +25,18 @@ EACH = ["-d1", "-W0", "--stop-ios=300"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
 TOLD = """
 import sys
-import fathom.cli.views.progress as progress
 from contextlib import contextmanager
+from fathom.cli.views.progress import live_progress as shown
 @contextmanager
 def told(*, quiet=False):
     def tell(name, fields):
         if name in ("filling", "phase_started", "live"):
             print("now", fields.get("phase", name), file=sys.stderr, flush=True)
     yield tell
-progress.live_progress = told
+for module in [*sys.modules.values()]:
+    if getattr(module, "live_progress", None) is shown:
+        module.live_progress = told
 """
-MAIN = "from fathom.cli import main; main()"
 
 
 @pytest.fixture
@@ -44,17 +46,16 @@ def target(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a ``fathom`` that tells its phases, and hands on what signals it gets."""
-    folder = tmp_path_factory.mktemp("bin")
-    fathom_in(folder, TOLD)
-    return str(folder / "fathom")
+def spawned(*args: str, before: str = TOLD) -> subprocess.Popen[str]:
+    """Start ``fathom``."""
+    pipe = subprocess.PIPE
+    streams = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
+    return commands.started(*args, before=before, **streams)
 
 
 def started(words: str, *args: str) -> subprocess.Popen[str]:
     """Start ``fathom``, and return once its error output has a line with these words."""
-    return begun(TOLD + MAIN, words, *args)
+    return heard(spawned(*args), words)
 
 
 def ended_by(number: signal.Signals, words: str, *args: str) -> tuple[int, str, str]:
@@ -104,18 +105,9 @@ EXPERIMENTS = {
 
 
 @pytest.mark.parametrize("verb", EXPERIMENTS)
-def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(
-    target: str, verb: str, forked: str
-) -> None:
+def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(target: str, verb: str) -> None:
     number, arguments = EXPERIMENTS[verb]
-    process = subprocess.Popen(
-        [forked, verb, *arguments, target],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
+    with spawned(verb, *arguments, target) as process:
         wait_for_runs(process, 2)
         process.send_signal(number)
         _, told = process.communicate(timeout=60)
@@ -132,9 +124,11 @@ def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(
 
 def wait_for_runs(process: subprocess.Popen[str], count: int) -> None:
     """Wait until the store has as many runs."""
+    # To open it as a store is takes longer than to count, and takes the CPU from what is counted.
+    address = f"file:{os.environ['FATHOM_STORE']}?mode=ro"
     while process.poll() is None:
-        with Store(os.environ["FATHOM_STORE"]) as store:
-            if len(store.runs.list()) >= count:
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(address, uri=True)) as raw:
+            if raw.execute("SELECT count(*) FROM runs").fetchone()[0] >= count:
                 return
         time.sleep(0.05)
     raise AssertionError(process.communicate())
@@ -157,9 +151,8 @@ def test_the_second_signal_ends_it_at_once(
     tmp_path: Path, target: str, number: signal.Signals
 ) -> None:
     # A store that is locked keeps the first one waiting: it wants to save what was measured.
-    import sqlite3  # noqa: PLC0415 - Of this story alone.
-
-    with started("now live", "run", "-W0", "-d600", *LOAD, target) as process:
+    code = f"{TOLD}\n{commands.COMMAND[2]}"
+    with begun(code, "now live", "run", "-W0", "-d600", *LOAD, target) as process:
         other = sqlite3.connect(os.environ["FATHOM_STORE"], isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         process.send_signal(number)
@@ -183,14 +176,8 @@ def test_one_request_that_comes_twice_is_no_second_one(target: str) -> None:
 
 
 def test_what_is_told_to_ignore_ctrl_c_ignores_it(target: str) -> None:
-    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){TOLD}{MAIN}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "run", "-W0", "-d3", *LOAD, target],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){TOLD}"
+    with spawned("run", "-W0", "-d3", *LOAD, target, before=code) as process:
         assert process.stderr is not None
         next(line for line in process.stderr if "now live" in line)
         process.send_signal(signal.SIGINT)
