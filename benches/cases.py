@@ -124,6 +124,11 @@ def _own_cost(setting: Setting) -> Duel:
     return Duel(tools.diskspd(setting.diskspd, load), [bare])
 
 
+def _clock_cost(setting: Setting) -> Duel:
+    load, bare = setting.zram(1), setting.places.bare()
+    return Duel(tools.bare_clock(bare, load), [tools.bare_pread(bare, load)])
+
+
 def _one_core(depth: int) -> Case:
     """Forbid the kernel to serve the ring by workers on other cores."""
 
@@ -231,6 +236,15 @@ CASES = [
         60,
         at_most=True,
         duel=_own_cost,
+        difference=True,
+    ),
+    Case(
+        "clock-cost",
+        "of it, what any loop pays that knows latencies: a bare pread loop that reads the clock",
+        NS_PER_IO,
+        60,
+        at_most=True,
+        duel=_clock_cost,
         difference=True,
     ),
     _two_threads(32),

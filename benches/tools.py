@@ -137,6 +137,11 @@ def bare_pread(binary: Path, load: Load) -> Tool:
     return _bare(binary, "pread", load, "loop")
 
 
+def bare_clock(binary: Path, load: Load) -> Tool:
+    """Give the loop of pread that reads the clock after each I/O, and sums up what they took."""
+    return _bare(binary, "pread", load, "loop with a clock", "clock=1")
+
+
 def _bare(binary: Path, loop: str, load: Load, name: str, *more: str) -> Tool:
     (target,), (cpu,) = load.targets, load.cpus
     command = (str(binary), loop, target, f"cpu={cpu}", f"seconds={load.seconds}")

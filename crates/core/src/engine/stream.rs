@@ -101,7 +101,11 @@ impl Stream<'_> {
 
     /// The next I/O of this stream, in the given slot, with its data in place. It takes its place in the
     /// schedule.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; left as a call of its own it hands the I/O over in memory (callgrind)"
+    )]
     pub fn next(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
         let mut transfer = self.choose(slot, random, backend);
         if let Some(verifier) = &mut self.verifier {
@@ -110,7 +114,11 @@ impl Stream<'_> {
         transfer
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; left as a call of its own it hands the I/O over in memory (callgrind)"
+    )]
     fn choose(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
         let index = (slot - self.first_slot) as usize;
         if let Some(mix) = &mut self.mix {

@@ -90,6 +90,12 @@ impl IdleSlots {
         Self { free, since_ns, idle_ns: 0 }
     }
 
+    /// How many are free.
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        self.free
+    }
+
     /// From now on so many are free; what lies in the window counts.
     #[inline]
     pub fn follow(&mut self, free: u64, now_ns: u64, window: &Range<u64>) {

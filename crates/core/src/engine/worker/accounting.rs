@@ -53,9 +53,16 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     /// Follows which slots are free; called when all that may be issued has been.
     #[inline]
     pub(super) fn follow_idle(&self, statistics: &mut ThreadStatistics, now_ns: u64) {
-        let window = self.window();
         let accounting = &mut statistics.accounting;
-        accounting.idle.follow(accounting.slots - self.in_flight as u64, now_ns, &window);
+        let free = accounting.slots - self.in_flight as u64;
+        let streams = self.setup.streams.len();
+        // Nearly always: then no stream's count has changed either.
+        let tells_all = streams == 1 || (free == 0 && self.setup.slots <= B::MAX_IN_FLIGHT);
+        if tells_all && accounting.idle.free() == free {
+            return;
+        }
+        let window = self.window();
+        accounting.idle.follow(free, now_ns, &window);
         if self.shared.is_none() {
             for (kept, stream) in accounting.streams.iter_mut().zip(&self.setup.streams) {
                 kept.idle.follow(stream.free.len() as u64, now_ns, &window);
