@@ -5,14 +5,11 @@
 
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::data::{Data, read_up_to};
+use super::ahead::{self, read};
+use super::data::Data;
 use super::error::Partial;
-
-/// Bytes that are read at once.
-const WINDOW_BYTES: u64 = 1 << 20;
 
 /// What was in the place of a file that is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,25 +51,11 @@ impl Before {
 
 /// Whether all bytes are zeros; it ends at the first other one.
 fn is_zero(file: &dyn Data, size_bytes: u64, stop: &AtomicBool) -> io::Result<bool> {
-    let mut at = 0;
-    while let Some(range) = file.data_after(at..size_bytes)? {
-        let end = range.end.min(range.start + WINDOW_BYTES);
-        if stop.load(Ordering::Relaxed) || !window_is_zero(file, range.start..end)? {
-            return Ok(false);
-        }
-        at = end;
-    }
-    Ok(true)
-}
-
-fn window_is_zero(file: &dyn Data, range: Range<u64>) -> io::Result<bool> {
-    let was_cold = file.read_ahead(range.clone());
-    let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
-    let read = read_up_to(file, &mut bytes, range.start)?;
-    if was_cold {
-        file.drop_again(range);
-    }
-    Ok(bytes[..read].iter().all(|&byte| byte == 0))
+    let other = ahead::find(file, size_bytes, |range| {
+        let ends = stop.load(Ordering::Relaxed) || read(file, range)?.iter().any(|&byte| byte != 0);
+        Ok(ends.then_some(()))
+    });
+    Ok(other?.is_none())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! run made is kept.
 
 mod adopt;
+mod ahead;
 mod before;
 mod compressed;
 mod content;

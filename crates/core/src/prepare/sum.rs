@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use fathom_sys::{extents, residency};
+use fathom_sys::extents;
 
-use super::proof::{SECTOR_BYTES, read};
+use super::ahead::{self, read};
+use super::proof::SECTOR_BYTES;
 use crate::noise::{WORD_BYTES, mix};
 
 /// Files with more data have no sum, as each run would read them whole at its end.
 const DATA_BYTES_MAX: u64 = 1 << 30;
-const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The sum of a file's data, their places and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,31 +26,19 @@ impl Sum {
     }
 
     fn of_at_most(file: &File, size_bytes: u64, most: u64) -> io::Result<Option<Self>> {
-        let mut sum = Self::of_words([size_bytes]);
-        let (mut at, mut left) = (0, most);
-        while let Some(data) = extents::data_after(file, at..size_bytes)? {
-            at = data.end;
-            match left.checked_sub(data.end - data.start) {
-                Some(rest) => left = rest,
-                None => return Ok(None),
-            }
-            let mut start = data.start / SECTOR_BYTES as u64 * SECTOR_BYTES as u64;
-            while start < data.end {
-                let end = data.end.min(start + WINDOW_BYTES);
-                sum = sum.and_window(file, start..end)?;
-                start = end;
-            }
+        if !holds_at_most(file, size_bytes, most)? {
+            return Ok(None);
         }
+        let mut sum = Self::of_words([size_bytes]);
+        ahead::find(file, size_bytes, |range| -> io::Result<Option<()>> {
+            sum = sum.and_window(file, range)?;
+            Ok(None)
+        })?;
         Ok(Some(sum))
     }
 
-    /// The page cache is left as it was.
     fn and_window(self, file: &File, range: Range<u64>) -> io::Result<Self> {
-        let was_cold = residency::resident_bytes(file, range.clone()).is_ok_and(|bytes| bytes == 0);
         let bytes = read(file, range.clone())?;
-        if was_cold {
-            let _ = residency::drop_pages(file, range.clone());
-        }
         let sectors = (range.start..).step_by(SECTOR_BYTES).zip(bytes.chunks(SECTOR_BYTES));
         let held = sectors.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0));
         Ok(held.fold(self, |sum, (offset, sector)| {
@@ -81,6 +69,19 @@ impl Sum {
         let sum = half(0..16).zip(half(16..32)).map(|(one, other)| Self(one, other));
         sum.filter(|sum| sum.to_text() == word)
     }
+}
+
+/// Whether no more than `most` bytes may be anything but zeros.
+fn holds_at_most(file: &File, size_bytes: u64, most: u64) -> io::Result<bool> {
+    let (mut at, mut held) = (0, 0);
+    while let Some(data) = extents::data_after(file, at..size_bytes)? {
+        at = data.end;
+        held += data.end - data.start;
+        if held > most {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]
