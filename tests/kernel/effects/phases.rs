@@ -115,9 +115,10 @@ fn progress_is_a_dot_for_so_many_ios_of_each_thread() {
     // Where a program reads the result the dots stay out of its way.
     let output = bench.run(&format!("{paced} -P100 -Rjson null"));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(sum(&result, "read", "ios") > 0);
+    let expected = sum(&result, "read", "ios") / 100;
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.matches('.').count() >= 5, "{stderr}");
+    let shown = stderr.matches('.').count() as u64;
+    assert!(expected > 0 && shown.abs_diff(expected) <= 2, "{shown}, not {expected}: {stderr}");
     let silent = bench.run(&format!("{paced} null"));
     assert_eq!(dots(&String::from_utf8(silent.stdout).unwrap()), 0);
 }
