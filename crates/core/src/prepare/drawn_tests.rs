@@ -227,6 +227,20 @@ fn a_byte_that_is_by_chance_as_created_is_somebodys() {
     }
 }
 
+/// Found by drawn runs: a zero that completes the counting pattern of an I/O by one byte.
+#[test]
+fn a_zero_between_two_of_our_pieces_is_somebodys() {
+    for data in [Data::Random(4), Data::Compressed(4)] {
+        let counting = Run { block: (1536, 512), data: Data::Counting, places: vec![0], lacks: 0 };
+        let over = Run { block: (512, 512), data, places: vec![512], lacks: 3 };
+        let runs = [counting, Run { lacks: 0, ..over.clone() }, Run { places: vec![4096], ..over }];
+        let (mut held, hints) = left_by(&runs);
+        assert!(held[512] != 0 && whose_are(&held, left_by(&runs).1) == Whose::Ours);
+        held[512] = 0;
+        assert!(whose_are(&held, hints).theirs().is_some(), "{data:?}");
+    }
+}
+
 #[test]
 fn zeros_within_repeated_words_are_somebodys() {
     let run =

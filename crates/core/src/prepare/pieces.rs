@@ -186,7 +186,18 @@ impl Walk<'_> {
         (is_blank || gap.kind == Kind::Created)
             && gap.length < PIECE_BYTES_MIN
             && !may_be_ours
-            && before.is_some_and(|before| self.goes_on_behind(gap, &before))
+            && (self.is_too_small(gap)
+                || before.is_some_and(|before| self.goes_on_behind(gap, &before)))
+    }
+
+    /// Whether no I/Os of ours leave so few zeros between other bytes.
+    fn is_too_small(&self, gap: &Piece) -> bool {
+        let has_begun = gap.start.checked_sub(1).is_some_and(|before| self.bytes[before] != 0);
+        gap.kind == Kind::Zeros
+            && has_begun
+            && gap.end() < self.bytes.len()
+            && self.hints.is_marked
+            && self.hints.writes.leave_no_short_pieces()
     }
 
     /// Whether the piece before another one goes on behind it: what lies between was written over it.
