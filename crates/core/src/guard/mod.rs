@@ -65,6 +65,7 @@ pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
+pub(crate) use openers::{has_foreign_writer, unseen_writer};
 pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
 pub(crate) use token::plain;

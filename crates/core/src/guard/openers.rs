@@ -8,7 +8,7 @@ use std::time::Duration;
 use fathom_sys::identity::Identity;
 use fathom_sys::lease::{self, Writers};
 
-use super::{Guard, Held, Use, signature, writers};
+use super::{Guard, Held, Machine, Use, signature, writers};
 
 /// How long somebody may still have it open who is about to close it: the rings of a process that has ended
 /// are taken down behind it.
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The use of a file by somebody who is not in `/proc`: in another PID namespace, or by a descriptor that is
 /// on its way through a socket.
-pub(super) fn unseen_writer() -> Use {
+pub(crate) fn unseen_writer() -> Use {
     Use::Open("a process that cannot be seen from here has it open for writing".to_owned())
 }
 
@@ -49,6 +49,20 @@ impl Guard<'_> {
         }
         Writers::Some
     }
+}
+
+/// Whether somebody else has a file open for writing now. Other runs of this program do not count, nor what
+/// nobody tells: a file of another account, or of a file system without leases.
+pub(crate) fn has_foreign_writer(held: &Held, path: &Path) -> bool {
+    let Ok(file) = held.open_to_read(path) else { return false };
+    let nodes = BTreeSet::from([held.identity()]);
+    for _ in 0..TRIES {
+        if lease::writers(&file) != Writers::Some || writers::is_ours(&Machine::this(), &nodes) {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
 }
 
 fn open_layer(path: &Path, identity: Identity) -> Option<File> {

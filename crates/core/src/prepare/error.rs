@@ -32,6 +32,15 @@ pub enum PrepareError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else has the file open for writing; it is unchanged.
+    #[error(
+        "{path}: another program has the file open for writing; end that use first, or name another file; \
+         no option overrides this", path = path.display()
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file that another host serves holds data that are not ours; it is unchanged.
     #[error(
         "{path}: the file {}, and recreating it would destroy them; name another file, or give --overwrite \
@@ -187,6 +196,8 @@ pub enum Partial {
     Emptied,
     /// This run had made it; it could not be removed, and its data are gone.
     EmptiedAlone,
+    /// It has another name by now, and its data are gone.
+    Elsewhere,
     /// Somebody else has written to it, or may have.
     Kept,
     /// It could be neither removed nor emptied.
@@ -203,6 +214,10 @@ impl fmt::Display for Partial {
             }
             Self::Emptied => "was emptied and not removed, since it was there before",
             Self::EmptiedAlone => "was emptied, since it could not be removed: remove it by hand",
+            Self::Elsewhere => {
+                "was emptied; by now it has another name, at which it stays, and what is found at this path is \
+                 not of this run"
+            }
             Self::Kept => {
                 "was not removed, since somebody else may have written to it: look at it, and remove it by \
                  hand if nobody needs it"
@@ -229,6 +244,7 @@ impl PrepareError {
     fn kind(&self) -> Kind {
         match self {
             Self::Theirs { .. } | Self::ServedTheirs { .. } | Self::Untold { .. } => Kind::Denied,
+            Self::InUse { .. } => Kind::Busy,
             Self::NotAFile { .. } => Kind::Unsupported,
             Self::MissingDirectory { .. } => Kind::NotFound,
             Self::NoSpace { .. } | Self::NoSpaceTogether { .. } | Self::RanOut { .. } => {

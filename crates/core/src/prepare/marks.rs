@@ -17,30 +17,52 @@ use crate::measure::EventSink;
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, ThreadPlan};
 use crate::supervise::within;
 
-/// Looks again at the files that others have written since the guard has looked at them.
+/// Looks again at the files that others write, or have written since the guard has looked at them.
 ///
 /// # Errors
-/// If one of them holds somebody's data by now.
+/// If one of them holds somebody's data by now, or somebody has it open for writing.
 pub(crate) fn look_again(
     plan: &Plan,
     overwrite: bool,
     checked: &Checked,
     sink: EventSink<'_>,
 ) -> Result<(), Refusals> {
+    look_at(written(&plan.spans).into_keys(), overwrite, checked, sink)
+}
+
+/// The same for the files that a time span writes, before it begins: others were made, or measured, since the
+/// guard has looked.
+pub(crate) fn look_before(
+    span: &SpanPlan,
+    overwrite: bool,
+    checked: &Checked,
+    sink: EventSink<'_>,
+) -> Result<(), Refusals> {
+    look_at(written(std::slice::from_ref(span)).into_keys(), overwrite, checked, sink)
+}
+
+fn look_at(
+    paths: impl Iterator<Item = PathBuf>,
+    overwrite: bool,
+    checked: &Checked,
+    sink: EventSink<'_>,
+) -> Result<(), Refusals> {
     let look = |path: PathBuf| {
         let doing = format!("look at what '{}' holds", path.display());
-        let found = within(sink, doing, || found_now(&path, checked));
+        let found = within(sink, doing, || found_now(&path, overwrite, checked));
         let finding = found.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())))?;
         Some(Refusal { target: path, finding })
     };
-    let paths = if overwrite { BTreeMap::new() } else { written(plan) };
-    let refusals: Vec<Refusal> = paths.into_keys().filter_map(look).collect();
+    let refusals: Vec<Refusal> = paths.filter_map(look).collect();
     if refusals.is_empty() { Ok(()) } else { Err(Refusals(refusals)) }
 }
 
-fn found_now(path: &Path, checked: &Checked) -> io::Result<Option<Finding>> {
+fn found_now(path: &Path, overwrite: bool, checked: &Checked) -> io::Result<Option<Finding>> {
     let Ok(Some(held)) = checked.held(path) else { return Ok(None) };
-    if !checked.alone.is_touched(held.identity()) {
+    if guard::has_foreign_writer(&held, path) {
+        return Ok(Some(Finding::FileInUse(guard::unseen_writer())));
+    }
+    if overwrite || !checked.alone.is_touched(held.identity()) {
         return Ok(None);
     }
     let file = held.open_to_read(path)?;
@@ -90,7 +112,7 @@ impl Marks {
         sink: EventSink<'_>,
     ) -> Self {
         let made = created(plan);
-        let mut files = written(plan);
+        let mut files = written(&plan.spans);
         for path in &made {
             files.entry(path.clone()).and_modify(|written| written.is_made = true);
         }
@@ -203,9 +225,9 @@ fn note_writes(mark: &mut Mark, written: &mut Written, when: When, size_bytes: u
 }
 
 /// Files that are written, each with what feeds it and where I/Os begin.
-fn written(plan: &Plan) -> BTreeMap<PathBuf, Written> {
+fn written(spans: &[SpanPlan]) -> BTreeMap<PathBuf, Written> {
     let mut files = BTreeMap::<PathBuf, Written>::new();
-    for span in &plan.spans {
+    for span in spans {
         for (index, target) in span.targets.iter().enumerate() {
             if target.kind != TargetKind::File || !guard::is_written(span, index) {
                 continue;

@@ -40,11 +40,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::contract::file::{FileFacts, FileKind};
-use fathom_sys::held::{Directory, Held, Removal, replaced};
+use fathom_sys::held::{Held, replaced};
 use fathom_sys::identity;
-use fathom_sys::{extents, space};
+use fathom_sys::{extents, lease, space};
 
-use crate::guard::{Alone, Checked, Finding, Found, Place, folder_of, real_path};
+use crate::guard::{
+    Alone, Checked, Finding, Found, Place, folder_of, has_foreign_writer, real_path,
+};
 use crate::measure::{Event, EventSink};
 use crate::plan::{FilePlan, Reduction};
 use crate::signature;
@@ -55,7 +57,7 @@ pub(crate) use entrusted::Entrusted;
 pub use error::{Partial, PrepareError};
 use fill::{Filled, Filling};
 use mark::Mark;
-pub(crate) use marks::{Marks, look_again};
+pub(crate) use marks::{Marks, look_again, look_before};
 pub(crate) use proof::Whose;
 pub(crate) use removal::remove_file;
 pub use removal::remove_made;
@@ -100,8 +102,8 @@ pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Cont
 }
 
 /// What was written to a file that is not complete is read again up to so many bytes before it is removed
-/// or emptied.
-const LOOKED_BYTES_MAX: u64 = 256 << 20;
+/// or emptied, where it is not certain that nobody else has written to it.
+const LOOKED_BYTES_MAX: u64 = 2 << 30;
 /// What a new file may be used for, less what the process masks (`umask(2)`).
 const NEW_FILE_MODE: u32 = 0o666;
 
@@ -136,8 +138,12 @@ pub fn create(
             Err(refused(&path, "look at the file", io::Error::new(kind, why)))
         }
         Found::There(held) => {
+            // The guard has looked before other files were made, which takes as long as it takes.
+            if has_foreign_writer(&held, &path) {
+                return Err(PrepareError::InUse { path });
+            }
             // The mark notes this run by now. What the guard has let pass is not asked again.
-            let may = overwrite || checked.alone.is_untouched(held.identity());
+            let may = overwrite || is_as_checked(&held, &path, &checked.alone);
             let (file, alone) = (open_existing(&path, &held)?, &checked.alone);
             let done = making.keep_or_remake(&file, (may, true), alone)?;
             if done == Created::Remade {
@@ -159,6 +165,11 @@ pub fn create(
             Ok(created)
         }
     }
+}
+
+/// Whether it is certain that nobody has written to a file since the guard has looked at it.
+fn is_as_checked(held: &Held, path: &Path, alone: &Alone) -> bool {
+    held.open_to_read(path).is_ok_and(|file| alone.is_alone(&file))
 }
 
 /// Marks a file that is complete and no longer open for writing in the state in which it is.
@@ -233,19 +244,44 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
     PrepareError::Io { path: path.to_owned(), step, remedy, source, partial: None }
 }
 
-/// Whether the file holds nothing but what was written into it here. What is too much to read again while
-/// somebody waits is ours if nobody else is known to have written to it.
+/// Whether the file holds nothing but what was written into it here: nobody else can have written to it, or
+/// all of its data show it. What is too much to read again while somebody waits may be anybody's.
 fn is_still_ours(file: &File, alone: &Alone) -> bool {
-    let is_clean = || identity::of_open(file).is_ok_and(|made| alone.is_untouched(made));
+    let is_untouched = || identity::of_open(file).is_ok_and(|made| alone.is_untouched(made));
+    // Who has it open may have written to it already, and is noted only when it is closed.
+    if is_untouched() && lease::is_open_here_alone(file) && is_untouched() {
+        return true;
+    }
     let look = || {
-        let found = file.metadata()?;
-        if found.allocated_bytes() > LOOKED_BYTES_MAX {
-            return Ok(is_clean());
+        let size_bytes = file.metadata()?.len();
+        if !extents::holds_at_most(file, size_bytes, LOOKED_BYTES_MAX)? {
+            return Ok(false);
         }
-        let held = proof::look(file, found.len(), Mark::of(file).hints(file)?)?;
+        let held = proof::look(file, size_bytes, Mark::of(file).hints(file)?)?;
         Ok(held.theirs().is_none())
     };
-    look().unwrap_or_else(|_: io::Error| is_clean())
+    look().unwrap_or_else(|_: io::Error| false)
+}
+
+/// Removes a file from where it was made, whatever that folder is called by now; whether no name of it is
+/// left.
+fn remove(place: &Place, file: &File) -> io::Result<bool> {
+    place.directory.remove(&place.name, identity::of_open(file)?)?;
+    Ok(file.metadata()?.name_count() == 0)
+}
+
+/// Whether a path leads to an open file.
+fn is_at(path: &Path, file: &File) -> bool {
+    let file = identity::of_open(file);
+    Held::take(path).is_ok_and(|found| file.is_ok_and(|file| found.identity() == file))
+}
+
+/// What a file was before it was begun.
+#[derive(Debug, Clone, Copy)]
+enum Was<'a> {
+    /// Nothing: it was made at this place.
+    Made(&'a Place),
+    There(Before),
 }
 
 /// The making of one file.
@@ -269,7 +305,7 @@ impl Making<'_> {
         self.tell_beginning();
         let watched = self.watch(&file, alone);
         let filled = watched.and_then(|()| self.fill(&file));
-        self.or_undo((&file, Before::Nothing), alone, filled)?;
+        self.or_undo((&file, Was::Made(place)), alone, filled)?;
         self.tell("created");
         Ok((Created::Made, file))
     }
@@ -332,7 +368,7 @@ impl Making<'_> {
         // The old mark goes behind the data that it proves: a kill between leaves none that nothing proves.
         let unmarked = mark::remove(file);
         let unmarked = unmarked.map_err(|error| refused(self.path, "remove the old mark", error));
-        self.or_undo((file, before), alone, unmarked.and_then(|()| self.fill(file)))?;
+        self.or_undo((file, Was::There(before)), alone, unmarked.and_then(|()| self.fill(file)))?;
         self.tell("created again");
         Ok(Created::Remade)
     }
@@ -411,32 +447,31 @@ impl Making<'_> {
     /// somebody else has written meanwhile.
     fn or_undo(
         &self,
-        (file, before): (&File, Before),
+        (file, was): (&File, Was<'_>),
         alone: &Alone,
         outcome: Result<(), PrepareError>,
     ) -> Result<(), PrepareError> {
-        outcome.map_err(|why| why.with(self.undo(file, before, alone)))
+        outcome.map_err(|why| why.with(self.undo(file, was, alone)))
     }
 
-    fn undo(&self, file: &File, before: Before, alone: &Alone) -> Partial {
+    fn undo(&self, file: &File, was: Was<'_>, alone: &Alone) -> Partial {
         if !is_still_ours(file, alone) {
             return Partial::Kept;
         }
-        if before == Before::Nothing && matches!(self.remove(file), Ok(Removal::Removed)) {
-            return Partial::Removed;
-        }
+        let before = match was {
+            Was::Made(place) if remove(place, file).is_ok_and(|is_gone| is_gone) => {
+                return Partial::Removed;
+            }
+            Was::Made(_) => Before::Nothing,
+            Was::There(before) => before,
+        };
         let became = before.restore(|size_bytes| file.set_len(size_bytes));
-        if became != Partial::Left {
-            // A mark that stays is void: it tells of another state.
-            let _ = mark::remove(file);
+        if became == Partial::Left {
+            return became;
         }
-        became
-    }
-
-    fn remove(&self, file: &File) -> io::Result<Removal> {
-        let directory = Directory::take(folder_of(self.path))?;
-        let name = self.path.file_name().unwrap_or_default();
-        directory.remove(name, identity::of_open(file)?)
+        // A mark that stays is void: it tells of another state.
+        let _ = mark::remove(file);
+        if is_at(self.path, file) { became } else { Partial::Elsewhere }
     }
 
     fn tell(&self, what: &str) {

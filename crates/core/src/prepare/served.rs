@@ -10,18 +10,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::Created;
 use super::before::Before;
 use super::content::{self, BLOCK, Content};
 use super::data::Data;
 use super::error::{Partial, PrepareError};
 use super::fill::Progress;
 use super::proof::{self, Hints, Whose};
-use super::{Created, LOOKED_BYTES_MAX};
 use crate::errors::{Failure, Kind};
 use crate::measure::{Event, EventSink};
 use crate::network::{self, ServedFile};
 use crate::plan::FilePlan;
 use crate::supervise::within;
+
+/// What a server has is read again up to so many bytes before it is removed or emptied.
+const LOOKED_BYTES_MAX: u64 = 256 << 20;
 
 /// A file whose reads are each told to whoever supervises: all of them together may take long.
 struct Told<'a> {

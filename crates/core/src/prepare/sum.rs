@@ -26,7 +26,7 @@ impl Sum {
     }
 
     fn of_at_most(file: &File, size_bytes: u64, most: u64) -> io::Result<Option<Self>> {
-        if !holds_at_most(file, size_bytes, most)? {
+        if !extents::holds_at_most(file, size_bytes, most)? {
             return Ok(None);
         }
         let mut sum = Self::of_words([size_bytes]);
@@ -69,19 +69,6 @@ impl Sum {
         let sum = half(0..16).zip(half(16..32)).map(|(one, other)| Self(one, other));
         sum.filter(|sum| sum.to_text() == word)
     }
-}
-
-/// Whether no more than `most` bytes may be anything but zeros.
-fn holds_at_most(file: &File, size_bytes: u64, most: u64) -> io::Result<bool> {
-    let (mut at, mut held) = (0, 0);
-    while let Some(data) = extents::data_after(file, at..size_bytes)? {
-        at = data.end;
-        held += data.end - data.start;
-        if held > most {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -303,3 +303,159 @@ fn a_file_that_nobody_else_wrote_is_marked_as_ours() {
         }
     }
 }
+
+/// Another program that has a file open for writing, until it is dropped.
+struct Writer(std::process::Child);
+
+impl Writer {
+    /// One that has written a word at an offset, if there is one.
+    fn of(path: &Path, word_at: Option<u64>) -> Self {
+        use std::io::BufRead;
+        let write = |at| {
+            format!("printf precious | dd of=/dev/fd/3 bs=1 seek={at} conv=notrunc status=none; ")
+        };
+        let script = format!(
+            "exec 3<>\"$1\"; {}echo open; read -r _",
+            word_at.map(write).unwrap_or_default()
+        );
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", &script, "sh"])
+            .arg(path)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        let out = child.stdout.as_mut().expect("its output");
+        io::BufReader::new(out).read_line(&mut line).expect("a line");
+        assert_eq!(line, "open\n");
+        Self(child)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_file_that_another_program_has_open_for_writing_since_the_look_is_not_made_again() {
+    let home = home();
+    let path = home.path().join("file");
+    File::create(&path).expect("an empty file");
+    let mut checked = Checked::default().watched();
+    assert!(matches!(checked.look(&path), Found::There(_)));
+    let writer = Writer::of(&path, Some(0));
+    let file =
+        FilePlan { location: Location::here(&path), size_bytes: 9000, ..FilePlan::default() };
+    for overwrite in [false, true] {
+        let error = create(&file, overwrite, &mut checked, &GO, &quiet).expect_err("it is in use");
+        assert!(matches!(error, PrepareError::InUse { .. }), "{error}");
+    }
+    drop(writer);
+    let error = create(&file, false, &mut checked, &GO, &quiet).expect_err("it has data");
+    assert!(matches!(error, PrepareError::Theirs { .. }), "{error}");
+    assert_eq!(fs::read(&path).expect("a file"), b"precious");
+}
+
+/// What became of a file of `size_bytes` whose filling ended when this had been done, and the error in words.
+fn interrupted(path: &Path, size_bytes: u64, by: &(dyn Fn() + Sync)) -> (Option<Partial>, String) {
+    let stop = AtomicBool::new(false);
+    let sink = |event: Event| {
+        if matches!(event, Event::Filling { done_bytes: 1.., .. }) && !stop.load(Ordering::Relaxed)
+        {
+            by();
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let file = FilePlan { location: Location::here(path), size_bytes, ..FilePlan::default() };
+    let mut checked = Checked::default().watched();
+    let error = create(&file, false, &mut checked, &stop, &sink).expect_err("interrupted");
+    let PrepareError::Interrupted { partial, .. } = error else { return (None, error.to_string()) };
+    (Some(partial), error.to_string())
+}
+
+#[test]
+fn what_another_program_wrote_meanwhile_stays_while_it_has_the_file_open() {
+    let home = home();
+    let size_bytes = 3 << 30;
+    for was_there in [false, true] {
+        let path = home.path().join(format!("file{was_there}"));
+        if was_there {
+            File::create(&path).expect("an empty file");
+        }
+        if let Err(PrepareError::NoSpace { .. }) = room::check(&path, size_bytes, 0) {
+            return;
+        }
+        let writer = Mutex::new(None);
+        let at = size_bytes - 4096;
+        let write = || *writer.lock().expect("no panic") = Some(Writer::of(&path, Some(at)));
+        let (partial, words) = interrupted(&path, size_bytes, &write);
+        assert_eq!(partial, Some(Partial::Kept), "{words}");
+        let mut held = [0; 8];
+        File::open(&path).expect("it stays").read_exact_at(&mut held, at).expect("reads");
+        assert_eq!(&held, b"precious");
+    }
+}
+
+#[test]
+fn a_reader_of_a_partial_file_does_not_keep_it() {
+    let home = home();
+    let path = home.path().join("file");
+    let reader = Mutex::new(None);
+    let read = || *reader.lock().expect("no panic") = Some(File::open(&path).expect("a file"));
+    let (partial, words) = interrupted(&path, 64 << 20, &read);
+    assert_eq!(partial, Some(Partial::Removed), "{words}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_took_the_place_of_a_partial_file_is_never_called_its_own() {
+    let home = home();
+    let (path, old) = (home.path().join("file"), home.path().join("old"));
+    for was_there in [false, true] {
+        let _ = fs::remove_file(&path);
+        if was_there {
+            File::create(&path).expect("an empty file");
+        }
+        let exchange = || {
+            fs::rename(&path, &old).expect("renamed");
+            fs::write(&path, "somebody's").expect("another file");
+        };
+        let (partial, words) = interrupted(&path, 64 << 20, &exchange);
+        assert_eq!(partial, Some(Partial::Elsewhere), "{words}");
+        assert!(words.contains("not of this run") && !words.contains("by hand"), "{words}");
+        assert_eq!(fs::read(&path).expect("it stays"), b"somebody's");
+        assert_eq!(fs::read(&old).expect("it stays"), b"");
+    }
+}
+
+#[test]
+fn a_partial_file_is_removed_from_the_folder_that_was_held() {
+    let home = home();
+    let (folder, moved) = (home.path().join("folder"), home.path().join("moved"));
+    fs::create_dir(&folder).expect("a folder");
+    let path = folder.join("file");
+    let exchange = || {
+        fs::rename(&folder, &moved).expect("renamed");
+        fs::create_dir(&folder).expect("another folder");
+        fs::write(&path, "somebody's").expect("another file");
+    };
+    let (partial, words) = interrupted(&path, 64 << 20, &exchange);
+    assert_eq!(partial, Some(Partial::Removed), "{words}");
+    assert_eq!(fs::read(&path).expect("it stays"), b"somebody's");
+    assert_eq!(fs::read_dir(&moved).expect("the folder").count(), 0);
+}
+
+#[test]
+fn another_name_of_a_partial_file_keeps_no_data() {
+    let home = home();
+    let (path, other) = (home.path().join("file"), home.path().join("other"));
+    let (partial, words) =
+        interrupted(&path, 64 << 20, &|| fs::hard_link(&path, &other).expect("a link"));
+    assert_eq!(partial, Some(Partial::Elsewhere), "{words}");
+    assert!(!path.exists());
+    assert_eq!(fs::read(&other).expect("it stays"), b"");
+}

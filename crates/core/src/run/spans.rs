@@ -71,7 +71,7 @@ impl Runner<'_> {
             return self.cannot_begin(reason);
         }
         for span in &self.plan.spans {
-            match self.create(&span.create) {
+            match self.create(&span.create).and_then(|()| self.look_before(span)) {
                 Ok(()) if !self.events.wait_for_start(self.stop) => {
                     let words = "the run was ended before it started";
                     return self.cannot_begin(Failure::new(Kind::Interrupted, words));
@@ -101,6 +101,13 @@ impl Runner<'_> {
             created.map_err(|error: prepare::PrepareError| self.failure_of(&error))?;
         }
         Ok(())
+    }
+
+    /// What was looked at before other files were made or other time spans ran is looked at again.
+    fn look_before(&self, span: &SpanPlan) -> Result<(), Failure> {
+        let overwrite = self.job.permission.overwrite;
+        let found = prepare::look_before(span, overwrite, &self.checked, self.sink);
+        found.map_err(|refusals| Failure::new(Kind::Denied, refusals.to_string()))
     }
 
     /// An error as it stands in the result. Who interrupts a run knows why it ended, but not that a file

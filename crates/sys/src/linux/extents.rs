@@ -210,6 +210,21 @@ pub fn data_after(file: &File, range: Range<u64>) -> io::Result<Option<Range<u64
     Ok(Some(start..end.max(start + 1)))
 }
 
+/// Whether at most so many of a file's first `size_bytes` may be anything but zeros.
+///
+/// The position of `file` may be changed.
+pub fn holds_at_most(file: &File, size_bytes: u64, most_bytes: u64) -> io::Result<bool> {
+    let (mut at, mut held_bytes) = (0, 0);
+    while let Some(data) = data_after(file, at..size_bytes)? {
+        at = data.end;
+        held_bytes += data.end - data.start;
+        if held_bytes > most_bytes {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The next data or hole at or after `at`; none beyond the last of the kind.
 fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
     let Ok(offset) = libc::off64_t::try_from(at) else { return Ok(None) };
