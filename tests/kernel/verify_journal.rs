@@ -55,6 +55,29 @@ fn a_file_that_is_no_journal_is_left_alone() {
 }
 
 #[test]
+fn a_journal_where_the_result_or_the_output_goes_is_refused() {
+    let bench = Bench::new();
+    bench.fill("t.dat", 1 << 20);
+    let load = "-W0 -d1 -b4K --verify t.dat";
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    std::os::unix::fs::symlink("folder", bench.path("link")).unwrap();
+    for (result, journal) in [("r", "./r"), ("folder/r", "link/r")] {
+        for explained in ["", "--explain"] {
+            let both = format!("{explained} --json={result} --verify-journal={journal} {load}");
+            must_fail(&bench, &both, 2, "the journal of this run's verification");
+            assert!(!bench.path(result).exists());
+        }
+    }
+    let said = std::fs::File::create(bench.path("said")).unwrap();
+    for explained in ["", "--explain"] {
+        let mut command =
+            bench.command(&format!("{explained} --verify-journal=/dev/stdout {load}"));
+        let status = command.stdout(said.try_clone().unwrap()).status().unwrap();
+        assert_eq!(status.code(), Some(2), "{explained}");
+    }
+}
+
+#[test]
 fn the_journal_of_a_run_that_ended_is_written_over_and_that_of_a_killed_one_is_not() {
     let bench = bench();
     bench.measure_ios(500, "--verify-journal=run.journal -b4K -r -w50 t.dat");

@@ -23,6 +23,17 @@ const NO_READER: i32 = 6;
 /// What stands where a result is to go, as a clause.
 const THEIRS: &str = "the file is there, and no result of this tool, as it wrote it";
 
+/// What else of the run has a place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Where the run keeps what it wrote to verify it.
+    pub journal: Option<&'a Path>,
+    /// What is there may be lost.
+    pub may_overwrite: bool,
+    /// Places in which nothing is written.
+    pub protect: &'a [PathBuf],
+}
+
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
@@ -49,14 +60,14 @@ pub enum Destination {
 pub fn destination<'a>(
     path: Option<&Path>,
     targets: impl IntoIterator<Item = &'a str>,
-    (may_overwrite, protect): (bool, &[PathBuf]),
+    beside: Beside<'_>,
 ) -> Result<Destination, ExitCode> {
     let Some(path) = path else { return Ok(Destination::None) };
     if STDOUT.iter().any(|name| path == Path::new(name)) {
         return Ok(Destination::Stdout);
     }
     let place = path.display();
-    match look(path, targets, (may_overwrite, protect)) {
+    match look(path, targets, beside) {
         Ok(destination) => Ok(destination),
         Err(Obstacle::Refused(why)) => {
             complain(&format!("REFUSED: --json={place}: {why}"));
@@ -72,7 +83,7 @@ pub fn destination<'a>(
 fn look<'a>(
     path: &Path,
     targets: impl IntoIterator<Item = &'a str>,
-    (may_overwrite, protect): (bool, &[PathBuf]),
+    Beside { journal, may_overwrite, protect }: Beside<'_>,
 ) -> Result<Destination, Obstacle> {
     let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
     let forbidden = if may_overwrite { forbidden_to_overwrite(THEIRS) } else { None };
@@ -97,6 +108,10 @@ fn look<'a>(
     let object = doubtful.and_then(Place::object);
     if targets.into_iter().any(|target| is_same(path, Path::new(target), object)) {
         let why = "it is a target of this run; name another file for the result";
+        return Err(Obstacle::Refused(why.to_owned()));
+    }
+    if journal.is_some_and(|journal| is_same(path, journal, object)) {
+        let why = "it is the journal of this run's verification; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
     }
     match (place, kind) {
@@ -164,7 +179,7 @@ mod tests {
     use super::*;
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
-        look(path, [target.to_str().unwrap()], (may_overwrite, &[])).err()
+        look(path, [target.to_str().unwrap()], Beside { may_overwrite, ..Beside::default() }).err()
     }
 
     fn is_refused(found: Option<&Obstacle>, words: &str) -> bool {

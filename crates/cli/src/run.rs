@@ -154,11 +154,14 @@ fn unfitting(unfit: &Unfit) -> ExitCode {
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
-    let destination =
-        match destination::destination(file, targets.map(String::as_str), (false, &[])) {
-            Ok(destination) => destination,
-            Err(code) => return code,
-        };
+    let destination = match destination::destination(
+        file,
+        targets.map(String::as_str),
+        destination::Beside::default(),
+    ) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
@@ -178,12 +181,13 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
 fn destination(job: &Job) -> Result<Destination, ExitCode> {
     let spans = job.profile().time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
-    let permission = &job.permission;
-    let found = destination::destination(
-        job.json_file.as_deref(),
-        targets,
-        (permission.overwrite, &permission.protect),
-    );
+    let (permission, options) = (&job.permission, job.options());
+    let beside = destination::Beside {
+        journal: options.verify_journal.as_deref().filter(|_| options.verify),
+        may_overwrite: permission.overwrite,
+        protect: &permission.protect,
+    };
+    let found = destination::destination(job.json_file.as_deref(), targets, beside);
     found.map_err(|code| {
         let refusals = refusals(job, &stop_flag());
         complain_all("REFUSED", &refusals);

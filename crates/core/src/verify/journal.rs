@@ -89,6 +89,11 @@ pub enum JournalError {
     /// It would be made in the place of a target.
     #[error("the journal '{0}' is a target too; name another file with --verify-journal")]
     IsTarget(PathBuf),
+    /// This run's own output goes to it.
+    #[error(
+        "the journal '{0}' is where the output of this run goes; name another file with --verify-journal"
+    )]
+    IsOutput(PathBuf),
     /// Another process uses it.
     #[error(
         "the journal '{0}' belongs to a run that is under way; wait for its end, or name another"
@@ -130,9 +135,11 @@ impl JournalError {
             Self::Io { source, .. } => Kind::of(source),
             Self::Damaged { .. } => Kind::Invalid,
             Self::InUse(_) => Kind::Busy,
-            Self::NotOurs(_) | Self::NotWhole { .. } | Self::Unfinished(_) | Self::IsTarget(_) => {
-                Kind::Denied
-            }
+            Self::NotOurs(_)
+            | Self::NotWhole { .. }
+            | Self::Unfinished(_)
+            | Self::IsTarget(_)
+            | Self::IsOutput(_) => Kind::Denied,
         }
     }
 }
@@ -200,6 +207,11 @@ pub fn foresee(path: &Path) -> Result<bool, JournalError> {
 
 /// Locks a file that is wholly the journal of a run that has ended, or empty; refuses any other.
 fn lock_ended(path: &Path, file: &File) -> Result<(), JournalError> {
+    let own = identity::of_open(file).map_err(failed(path, "look at"))?;
+    let is_output = |place: &str| identity::of(Path::new(place)).is_ok_and(|output| output == own);
+    if ["/dev/stdout", "/dev/stderr"].into_iter().any(is_output) {
+        return Err(JournalError::IsOutput(path.to_owned()));
+    }
     if !try_lock(file).map_err(failed(path, "lock"))? {
         return Err(JournalError::InUse(path.to_owned()));
     }
