@@ -130,8 +130,8 @@ fn programs_and_their_libraries_are_counted() {
 
 #[test]
 fn page_faults_are_counted() {
-    // How many pages a program touches depends on its libraries: field 11 of `proc_pid_stat(5)` tells, those of
-    // the children that have ended.
+    // How many pages a program touches depends on its libraries: field 11 of `proc_pid_stat(5)` tells those
+    // of the children that have ended.
     let script = "for i in $(seq 100); do /bin/true; done; cut -d' ' -f11 /proc/$$/stat";
     let mut made = 0;
     let run = || {

@@ -252,7 +252,7 @@ fn is_still_ours(file: &File, alone: &Alone) -> bool {
     if is_untouched() && lease::is_open_here_alone(file) && is_untouched() {
         return true;
     }
-    let look = || {
+    let look = || -> io::Result<bool> {
         let size_bytes = file.metadata()?.len();
         if !extents::holds_at_most(file, size_bytes, LOOKED_BYTES_MAX)? {
             return Ok(false);
@@ -260,7 +260,7 @@ fn is_still_ours(file: &File, alone: &Alone) -> bool {
         let held = proof::look(file, size_bytes, Mark::of(file).hints(file)?)?;
         Ok(held.theirs().is_none())
     };
-    look().unwrap_or_else(|_: io::Error| false)
+    look().unwrap_or(false)
 }
 
 /// Removes a file from where it was made, whatever that folder is called by now; whether no name of it is
