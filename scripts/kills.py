@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -179,7 +180,7 @@ def finished_runs(folder: Path) -> int:
     path = folder / "store.sqlite"
     if not path.exists():
         return 0
-    with sqlite3.connect(path) as store:
+    with closing(sqlite3.connect(path)) as store, store:
         sound = store.execute("PRAGMA integrity_check").fetchone()[0]
         if sound != "ok":
             raise Fault(f"the store is not sound: {sound}")

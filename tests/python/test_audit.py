@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -73,7 +74,7 @@ def test_each_override_is_noted_with_who_what_and_when(here: Path, theirs: Path)
 def test_what_cannot_be_noted_is_not_run(here: Path, theirs: Path) -> None:
     before = theirs.read_bytes()
     Store().close()
-    with sqlite3.connect(here / "store.sqlite") as raw:
+    with closing(sqlite3.connect(here / "store.sqlite")) as raw, raw:
         raw.execute(
             "CREATE TRIGGER full BEFORE INSERT ON overrides BEGIN SELECT RAISE(ABORT, 'no'); END"
         )

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import openpyxl
 import pytest
@@ -16,6 +17,9 @@ from commands import COMMAND, command
 from fathom.store import Store
 from pyarrow import parquet
 from store_worker import RESULT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LIGHT = """
 import runpy, sys
@@ -33,15 +37,15 @@ assert "typer" in sys.modules
 
 
 @pytest.fixture
-def filled() -> Store:
+def filled() -> Iterator[Store]:
     """Return the store that the command uses too, with three runs, two of an experiment."""
-    store = Store(os.environ["FATHOM_STORE"])
-    experiment_id = store.experiments.begin("repeat", "ten times", {}, [("first", {"n": 1})])
-    (step,) = store.experiments.get(experiment_id).steps
-    store.runs.save(RESULT, ["-b8K", "=evil.dat"], label="[red]oltp")
-    store.runs.save(RESULT, ["x"], experiment_id=experiment_id, step_id=step.id)
-    store.runs.save(RESULT, ["x"], experiment_id=experiment_id)
-    return store
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        experiment_id = store.experiments.begin("repeat", "ten times", {}, [("first", {"n": 1})])
+        (step,) = store.experiments.get(experiment_id).steps
+        store.runs.save(RESULT, ["-b8K", "=evil.dat"], label="[red]oltp")
+        store.runs.save(RESULT, ["x"], experiment_id=experiment_id, step_id=step.id)
+        store.runs.save(RESULT, ["x"], experiment_id=experiment_id)
+        yield store
 
 
 def test_a_measured_run_is_saved_and_found_again(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from test_repeat import result_with
 from test_stats_compare import NOISES, figures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import fathom
@@ -172,9 +172,10 @@ class Machine:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Store:
+def kept(tmp_path: Path) -> Iterator[Store]:
     """Return a store in a file; what is tested here does not depend on its kind."""
-    return Store(tmp_path / "store.sqlite")
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, **traits: Any) -> Machine:  # noqa: ANN401 - Of it.
@@ -182,6 +183,18 @@ def machine(monkeypatch: pytest.MonkeyPatch, **traits: Any) -> Machine:  # noqa:
     made = Machine(**traits)
     monkeypatch.setattr(_measure, "run_kept", made.run)
     return made
+
+
+def test_pairs_that_say_nothing_at_all_end_in_no_error(
+    kept: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The interval began at -100 %, which has no logarithm.
+    machine(monkeypatch, noise=0.5)
+    plan = replace(PLAN, pilot=2, most=2, confidence=0.9999)
+    found = compare_interleaved(kept, NativeRunner(kept), plan)
+    assert found.comparison is not None
+    change = found.comparison.metrics["iops"]
+    assert (change.low, change.is_different, found.is_precise) == (-1.0, False, False)
 
 
 def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
@@ -219,16 +232,16 @@ def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
 def test_what_is_asked_decides_how_many_runs_there_are(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = machine(monkeypatch, noise=0.0005)
+    made = machine(monkeypatch, factor=1e-9, noise=10.0)
     compare_interleaved(kept, NativeRunner(kept), PLAN)
     calm = len(made.sides)
     assert calm == 2 * PLAN.pilot
-    made = machine(monkeypatch, noise=0.02)
+    made = machine(monkeypatch, factor=1e-9, noise=10.0)
     plan = TurnsPlan(PLAN.a, PLAN.b, pilot=4, most=7, seed=1)
     found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (14, False)
     # The 99th percentile of all these runs is the same: its condition takes no more than the pilot.
-    made = machine(monkeypatch, noise=0.02)
+    made = machine(monkeypatch, factor=1e-9, noise=10.0)
     plan = TurnsPlan(PLAN.a, PLAN.b, conditions=("p99>+5%",), pilot=4, most=7, seed=1)
     found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (8, True)

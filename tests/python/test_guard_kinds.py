@@ -19,6 +19,7 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def test_break_1_a_swap_area_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None
 def test_break_1_a_database_in_a_copy_that_carries_the_mark_is_theirs(tmp_path: Path) -> None:
     path, copy = _made(tmp_path / "d.img"), tmp_path / "copy"
     _tool("cp", "-a", str(path), str(copy))
-    with sqlite3.connect(tmp_path / "db") as database:
+    with closing(sqlite3.connect(tmp_path / "db")) as database, database:
         database.execute("create table people(name text)")
     with copy.open("r+b") as file:
         file.write((tmp_path / "db").read_bytes())

@@ -7,6 +7,7 @@ import os
 import pty
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def evil(tmp_path: Path) -> Path:
         experiment = store.experiments.begin("repeat", EVIL, {"arguments": [EVIL]}, [(EVIL, {})])
         store.runs.save(RESULT, [EVIL], label=EVIL, failures=[EVIL], experiment_id=experiment)
         store.experiments.finish(experiment, "failed", failure=EVIL)
-    with sqlite3.connect(os.environ["FATHOM_STORE"]) as raw:
+    with closing(sqlite3.connect(os.environ["FATHOM_STORE"])) as raw, raw:
         for column in ("path", "device_model", "device_serial", "file_system"):
             raw.execute(f"UPDATE run_targets SET {column} = ?", [EVIL])  # noqa: S608
     return tmp_path

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import sys
 import zlib
+from contextlib import closing
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -213,7 +214,7 @@ def test_a_damaged_result_is_told_and_the_others_are_listed(
     with Store(path) as store:
         store.runs.save(RESULT, ["-b4K", "x.dat"])
         store.runs.save(RESULT, ["-b4K", "x.dat"])
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         raw.execute("UPDATE runs SET result_json_zlib = ? WHERE id = 1", [packed])
     with Store(path) as store:
         with pytest.raises(StoreError, match="run 1 was saved by another version"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -185,7 +186,7 @@ def test_a_plan_in_a_store_cannot_carry_the_override(here: Path, theirs: Path, v
         steps = {"sweep": [("a", {"cell": 0}), ("b", {"cell": 1})]}
         steps["prepare"] = [("round 1", {"round": 1, "load": 0})]
         number = store.experiments.begin(verb, verb, {}, steps.get(verb, []))
-    with sqlite3.connect(here / "store.sqlite") as connection:
+    with closing(sqlite3.connect(here / "store.sqlite")) as connection, connection:
         plan = json.dumps(planned(arguments)[verb])
         connection.execute("UPDATE experiments SET plan_json = ?", [plan])
     connection.close()
@@ -206,7 +207,7 @@ def test_a_plan_of_filling_cannot_carry_the_override(here: Path, theirs: Path) -
         piece = {"offset": 0, "bytes": 4096, "block_bytes": 4096}
         plan = {"kind": "fill", "target": target, "leave": leave}
         number = store.experiments.begin("prepare", "fill", {}, [("one", piece)])
-    with sqlite3.connect(here / "store.sqlite") as connection:
+    with closing(sqlite3.connect(here / "store.sqlite")) as connection, connection:
         connection.execute("UPDATE experiments SET plan_json = ?", [json.dumps(plan)])
     connection.close()
     done = command("prepare", "fill", "--resume", f"e{number}")

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import zipfile
 import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -41,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for label in (f"night on {HOST}", f"{PATH} again"):
             store.runs.save(result, ["-b4K", "-r", "-L", f"-X{PATH}.xml", PATH], label=label)
         store.runs.save(result, ["-b4K", "-r", "-w30", PATH], label="plain")
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection, connection:
         connection.execute("UPDATE run_targets SET device_serial = ?", [SERIAL])
     connection.close()
     return tmp_path

@@ -17,7 +17,7 @@ from fathom.store import Store
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fathom.report.material import Side
@@ -28,9 +28,10 @@ CACHE = ("not_the_device", "Of 834,436 reads (3.2 GiB), 7 (28 KiB) reached vda."
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> Iterator[Store]:
     """Return a store in a file."""
-    return Store(tmp_path / "store.sqlite")
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
 
 
 def side_of(store: Store, results: Sequence[Result]) -> Side:

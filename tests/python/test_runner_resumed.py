@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,7 +44,7 @@ def shared(tmp_path: Path, program: Path) -> Path:
         sides = TurnsPlan(("-d1", "-o1", "x.dat"), ("-d1", "-o2", "x.dat"), pilot=4, most=4)
         device.fails = lambda _load: True
         compare_interleaved(store, device, sides)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         for number, text in database.execute("SELECT id, plan_json FROM experiments").fetchall():
             plan = {**json.loads(text), "runner": str(program)}
             values = (json.dumps(plan), number)

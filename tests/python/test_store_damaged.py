@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -98,7 +99,7 @@ def spoilt(draw: Callable[[Any], Any], text: str) -> str:
 
 def damage(path: Path, experiment: int, draw: Callable[[Any], Any]) -> None:
     """Spoil a column of an experiment, or of one of its steps."""
-    with sqlite3.connect(path) as store:
+    with closing(sqlite3.connect(path)) as store, store:
         found = [
             ("experiments", column, row)
             for column in COLUMNS[:2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import fathom
@@ -31,7 +32,7 @@ def file(tmp_path: Path) -> Path:
         store.runs.save(RESULT, ["-b8K"], label="oltp")
         store.runs.save(RESULT, ["-b8K", "x\udcff.dat"], failures=["no \x1b[31m room"])
         last = store.runs.save(RESULT, ["-b8K"])
-    with sqlite3.connect(place) as connection:
+    with closing(sqlite3.connect(place)) as connection, connection:
         connection.execute("DELETE FROM run_targets WHERE run_id = ?", (last,))
     connection.close()
     return place
@@ -65,7 +66,7 @@ def test_a_store_that_was_listed_is_protected(file: Path) -> None:
 
 
 def _older(file: Path) -> None:
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE fathom_version SET version_num = '0001'")
     connection.close()
 

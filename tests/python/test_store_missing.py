@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_an_empty_database_is_no_store_and_stays_as_it_is(tmp_path: Path) -> Non
 
 def test_a_database_of_others_is_still_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (x)")
     done = command("list", "--store", path)
     assert (done.returncode, "tables of another program" in done.stderr) == (1, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
+from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,8 @@ def test_processes_killed_at_random_moments_lose_no_saved_run(address: str) -> N
             assert store.runs.get(one).targets
         store.runs.save(RESULT, [])
     if "://" not in address:
-        check = sqlite3.connect(address).execute("PRAGMA integrity_check").fetchall()
+        with closing(sqlite3.connect(address)) as raw:
+            check = raw.execute("PRAGMA integrity_check").fetchall()
         assert check == [("ok",)]
 
 

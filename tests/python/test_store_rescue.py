@@ -6,7 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ def damaged(path: Path, _stack: ExitStack) -> None:
 
 
 def of_other_tables(path: Path, _stack: ExitStack) -> None:
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other, other:
         other.execute("ALTER TABLE runs RENAME TO runs_of_a_later_version")
 
 

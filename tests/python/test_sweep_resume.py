@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +75,8 @@ def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path
         cells = experiment.outcome["cells"]
         assert len(cells) == CELLS
         assert {cell["run_id"] for cell in cells} == {run.id for run in runs}
-    check = sqlite3.connect(address).execute("PRAGMA integrity_check").fetchall()
+    with closing(sqlite3.connect(address)) as raw:
+        check = raw.execute("PRAGMA integrity_check").fetchall()
     assert check == [("ok",)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,7 +113,7 @@ def save(store: Store, rates: Iterable[float], *, depth: int = 1, path: str = "x
         )
         for rate in rates
     ]
-    with sqlite3.connect(store.name) as connection:
+    with closing(sqlite3.connect(store.name)) as connection, connection:
         connection.execute("UPDATE runs SET started_at_unix_s = 1.7e9 + id * ?", (DAY_S,))
     connection.close()
     return ids
@@ -140,7 +141,7 @@ def test_a_series_is_of_one_load_on_one_target(kept: Store) -> None:
 
 def test_a_trend_tells_when_by_how_much_and_what_changed_with_it(kept: Store) -> None:
     ids = save(kept, history())
-    with sqlite3.connect(kept.name) as connection:
+    with closing(sqlite3.connect(kept.name)) as connection, connection:
         connection.execute("UPDATE provenances SET kernel = 'Linux 6.6' WHERE run_id > 30")
     connection.close()
     found = find_trend(kept, str(ids[0]))

@@ -19,7 +19,7 @@ from simulated import many
 from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from fathom.experiments.progress import Progress
@@ -113,9 +113,10 @@ def test_under_a_limit_the_least_latency_of_what_is_equally_fast_is_preferred() 
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Store:
+def kept(tmp_path: Path) -> Iterator[Store]:
     """Return a store in a file; what is tested here does not depend on its kind."""
-    return Store(tmp_path / "store.sqlite")
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
 
 
 def test_tuning_says_why_confirms_and_keeps_everything(kept: Store) -> None:

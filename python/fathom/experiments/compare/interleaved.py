@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fathom.experiments.compare.comparison import RunComparison
     from fathom.experiments.progress import Progress
     from fathom.runners import Runner
+    from fathom.stats import Comparison
     from fathom.stats.floats import Values
     from fathom.store import Experiment, RunSummary, Store
     from fathom.store import Step as StoredStep
@@ -471,7 +472,12 @@ def _conclusion(
         )
         known = [comparison.metrics.get(metric) for metric in plan.deciding]
         half = math.log1p(plan.relative_half_width) + _ROUNDING
-        widths = [math.log1p(one.high) - math.log1p(one.low) for one in known if one is not None]
+        widths = [_log_width(one) for one in known if one is not None]
         precise = len(widths) == len(known) and max(widths) / 2 <= half
     a_ids, b_ids = ([pair[at] for pair in pairs] for at in (0, 1))
     return TurnsComparison(experiment_id, a_ids, b_ids, comparison, precise, failure)
+
+
+def _log_width(change: Comparison) -> float:
+    """Return how wide an interval is as a difference of logarithms, to which -100 % has no end."""
+    return math.log1p(change.high) - math.log1p(change.low) if change.low > -1 else math.inf
