@@ -32,6 +32,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Where that is memory, as on Debian 13, most of what is measured would be none of a device.
+_KIND = ("stat", "--file-system", "--format=%T", tempfile.gettempdir())
+if subprocess.run(_KIND, capture_output=True, text=True, check=False).stdout.strip() == "tmpfs":
+    os.environ["TMPDIR"] = tempfile.tempdir = "/var/tmp"
+
+
 def _binaries() -> Path | None:
     """Return the folder of the newest server that is installed; Debian keeps it off the PATH."""
     found = shutil.which("initdb")

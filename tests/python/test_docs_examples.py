@@ -31,6 +31,9 @@ _MEASURED = re.compile(r"[+-]?\b\d+(?:[.,:]\d+)+\b|\b\d{3,}\b|\b\d{4}-\d\d-\d\d\
 # What a shell says of a program that is not there, and its exit code.
 _NOT_FOUND = re.compile(r"line \d+: (\S+): command not found")
 _NO_PROGRAM = 127
+# What fathom says of a program that a page needs, and its exit code.
+_LACKS = re.compile(r"there is no PostgreSQL with .*?: install it")
+_INVALID = 3
 # A terminal draws lines around tables, which other programs do not get.
 _LINES = re.compile(r"[━─│┃┏┳┓┡╇┩└┴┘]+")
 
@@ -94,6 +97,8 @@ def _run_commands(page: Path, block: Block, scratch: Path) -> None:
         missing = _NOT_FOUND.search(printed)
         if code == _NO_PROGRAM and missing and missing[1] not in ("diskspd", "fathom"):
             pytest.skip(f"{where}{missing[1]} is not installed")
+        if code == _INVALID and (lacks := _LACKS.search(printed)):
+            pytest.skip(f"{where}{lacks[0]}")
         assert code == wanted, f"{where}exit code {code}\n{printed}"
         everything += printed
         if not block.stable:
