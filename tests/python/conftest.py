@@ -35,7 +35,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Where that is memory, as on Debian 13, most of what is measured would be none of a device.
 _KIND = ("stat", "--file-system", "--format=%T", tempfile.gettempdir())
 if subprocess.run(_KIND, capture_output=True, text=True, check=False).stdout.strip() == "tmpfs":
-    os.environ["TMPDIR"] = tempfile.tempdir = "/var/tmp"
+    os.environ["TMPDIR"] = tempfile.tempdir = "/var/tmp"  # noqa: S108 - Folders in it are private.
 
 
 def _binaries() -> Path | None:
