@@ -6,6 +6,7 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
+import dask.config
 from tornado.routing import RuleRouter
 
 from fathom.fleet.comm import peer_at
@@ -30,6 +31,11 @@ class QuietNode:
 
     http_application: Any
     periodic_callbacks: dict[str, Any]
+
+    def __init__(self, *given: object, **named: object) -> None:
+        """Make it without the thread that samples what it does (Dask has none on 3.11)."""
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            super().__init__(*given, **named)
 
     def start_http_server(self, *_given: object, **_named: object) -> None:
         """Start none."""
