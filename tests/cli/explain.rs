@@ -102,6 +102,31 @@ fn the_journal_of_a_verified_run_was_not_explained() {
     assert!(told.contains("The journal 'j' takes the place of that of an earlier run"), "{told}");
 }
 
+/// A run for which there is no room was said to go ahead.
+#[test]
+fn room_for_files_was_not_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |before: &str, args: &str| {
+        let script = format!("{before} exec \"$0\" $1");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_diskspd"), args]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (before, args, words) in [
+        ("", "-c100T -d1 t.dat", "not enough space: 109951162777600 bytes are needed"),
+        ("ulimit -f 1000;", "-c10M -d1 t.dat", "ulimit -f"),
+    ] {
+        let (explained, ran) = (said(before, &format!("--explain {args}")), said(before, args));
+        assert_eq!((explained.0, ran.0), (Some(1), Some(1)), "{explained:?} {ran:?}");
+        assert!(explained.1.contains(words) && ran.1.contains(words), "{explained:?} {ran:?}");
+    }
+    // A file that is kept takes no room, and a folder that is not there is named.
+    assert_eq!(diskspd(folder.path(), "-c2M -W0 -d1 t.dat").status.code(), Some(0));
+    assert_eq!(said("ulimit -f 1000;", "--explain -c2M -d1 t.dat").0, Some(0));
+    assert!(folder.path().join("t.dat").exists());
+}
+
 /// What `--explain` announces is what the run then does: one file is made, one is made again, one is kept.
 #[test]
 fn files_that_remove_created_would_remove_are_told_and_they_are_those_that_it_removes() {

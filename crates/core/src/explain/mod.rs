@@ -9,15 +9,15 @@ use fathom_sys::device::{self, PathKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::errors::Kind;
 use crate::guard::{self, DeviceLabel, Finding, Judgement, Refusal};
 use crate::plan::facts;
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved};
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
-use crate::prepare::Created;
+use crate::prepare::{self, Created};
 use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, resolved};
-use crate::verify::journal::JournalError;
 use crate::verify::table::foresee;
 pub use amount::WriteAmount;
 
@@ -141,6 +141,8 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
     let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
     let judgement = guard::judge(&plan, &job.permission);
     let journal = journal(&plan, &judgement)?;
+    let room = prepare::foresee_room(plan.files());
+    room.map_err(|why| unfit((why.kind(), &why.to_string()), &judgement))?;
     let labels = labels(&plan, &judgement);
     let spans = plan.spans.iter();
     let targets = spans.clone().flat_map(|span| {
@@ -187,16 +189,16 @@ fn journal(plan: &Plan, judgement: &Judgement) -> Result<Journal, Unfit> {
             Ok(Journal { may_be_made: true, words: replaces.then_some(words) })
         }
         Err(why) if why.is_refusal() => Ok(refused(why.to_string())),
-        Err(why) => Err(unfit(&why, judgement)),
+        Err(why) => Err(unfit((why.kind(), &why.to_string()), judgement)),
     }
 }
 
-/// A journal that cannot be made ends the run as a target does that cannot be used. It hides no refusal.
-fn unfit(why: &JournalError, judgement: &Judgement) -> Unfit {
-    let words = why.to_string();
-    let (message, remedy) = words.rsplit_once("; ").unwrap_or((&words, "correct the path"));
+/// A journal or a file that cannot be made ends the run as a target does that cannot be used. It hides no
+/// refusal.
+fn unfit((kind, words): (Kind, &str), judgement: &Judgement) -> Unfit {
+    let (message, remedy) = words.rsplit_once("; ").unwrap_or((words, "correct the path"));
     let (message, remedy) = (message.to_owned(), remedy.to_owned());
-    let error = ResolveError { class: ErrorClass::Target, kind: why.kind(), message, remedy };
+    let error = ResolveError { class: ErrorClass::Target, kind, message, remedy };
     let refusals = judgement.verdicts.iter().filter_map(|(target, verdict)| {
         Some(Refusal { target: target.clone(), finding: verdict.finding.clone()? })
     });

@@ -34,7 +34,7 @@ pub struct Plan {
 
 impl Plan {
     /// All files to make, in the order in which they are made.
-    pub fn files(&self) -> impl Iterator<Item = &FilePlan> {
+    pub fn files(&self) -> impl Iterator<Item = &FilePlan> + Clone {
         self.precreate.iter().chain(self.spans.iter().flat_map(|span| &span.create))
     }
 }

@@ -241,7 +241,9 @@ impl From<&PrepareError> for Failure {
 }
 
 impl PrepareError {
-    fn kind(&self) -> Kind {
+    /// The kind of what went wrong.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
         match self {
             Self::Theirs { .. } | Self::ServedTheirs { .. } | Self::Untold { .. } => Kind::Denied,
             Self::InUse { .. } => Kind::Busy,

@@ -62,7 +62,7 @@ pub(crate) use proof::Whose;
 pub(crate) use removal::remove_file;
 pub use removal::remove_made;
 use sum::Sum;
-pub use together::check_room;
+pub use together::{check_room, foresee_room};
 
 /// Whose data `file` of `size_bytes` holds.
 pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {

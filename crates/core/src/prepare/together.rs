@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_sys::contract::file::FileFacts;
 use fathom_sys::space::Space;
 
-use super::{PrepareError, real_path, room};
+use super::{Created, PrepareError, real_path, room};
 use crate::measure::EventSink;
 use crate::plan::FilePlan;
 use crate::supervise::within;
@@ -42,6 +42,29 @@ pub fn check_room<'a>(
         within(sink, look(&path), || want(&mut systems, path.clone(), size_bytes));
     }
     systems.into_values().try_for_each(fits)
+}
+
+/// Whether all files that a run would make find room as things are; nothing is changed.
+///
+/// # Errors
+/// What the run would end with.
+pub fn foresee_room<'a>(
+    files: impl Iterator<Item = &'a FilePlan> + Clone,
+) -> Result<(), PrepareError> {
+    check_room(files.clone(), &|_| {})?;
+    files.into_iter().try_for_each(|file| {
+        let Some(path) = file.location.local().map(real_path) else { return Ok(()) };
+        let given_back_bytes = fs::metadata(&path).map_or(0, |found| found.allocated_bytes());
+        match room::check(&path, file.size_bytes, given_back_bytes) {
+            // What else speaks against the file is said where that is looked at. One that is kept takes no room.
+            Err(why @ (PrepareError::NoSpace { .. } | PrepareError::TooLarge { .. }))
+                if !matches!(super::fate(file), Ok(Created::Kept)) =>
+            {
+                Err(why)
+            }
+            _ => Ok(()),
+        }
+    })
 }
 
 /// The path with all links followed, so that two names of one file are one.
