@@ -8,15 +8,16 @@ from __future__ import annotations
 import csv
 import json
 import re
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Literal
 
 from fathom import _packages
 from fathom._extras import install_line
-from fathom._files import replacing
+from fathom._files import anything, is_empty, replacing
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "ExportError",
     "Format",
     "format_of",
+    "new_file",
     "no_formula",
     "write_file",
     "write_text",
@@ -85,12 +87,28 @@ def write_file(
         written.
 
     """
-    if path.exists() and not overwrite:
-        raise ExportError(f"{path} exists: name another file, or add --overwrite")
     write = _WRITERS[form]
+    with new_file(path, overwrite=overwrite) as unfinished:
+        write(rows, unfinished)
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Return the name of an empty file, which is put at ``path`` once it is whole.
+
+    Raises
+    ------
+    ExportError
+        If a file is there that has something to lose, and is not to be overwritten, or the file
+        cannot be written.
+
+    """
+    may_go = anything if overwrite else is_empty
+    if path.exists() and not may_go(path.resolve()):
+        raise ExportError(f"{path} exists: name another file, or add --overwrite")
     try:
-        with replacing(path) as unfinished:
-            write(rows, unfinished)
+        with replacing(path, may_go=may_go, keep=True) as unfinished:
+            yield unfinished
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -15,8 +15,8 @@ import typer
 
 import fathom.store as stores
 from fathom import tools
-from fathom._export import ExportError, format_of, write_file, write_text
-from fathom._files import replacing
+from fathom._export import ExportError, format_of, new_file, write_file, write_text
+from fathom._files import is_empty
 from fathom._redact import pseudonyms_of
 from fathom._tables import cells_of, rows_of
 from fathom.cli.commands._resumed import named_experiment
@@ -24,7 +24,7 @@ from fathom.cli.commands.show import run_as_dict
 from fathom.cli.commands.translate import FormChoice as LoadForm
 from fathom.cli.commands.translate import show_notes, written
 from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.plain import unguarded
 from fathom.errors import InvalidRequestError
 
@@ -49,17 +49,14 @@ def export_store(
         fail("a store needs a file: name one with --output, such as e3.sqlite", EXIT_INVALID)
     if redact:
         fail("a store has all names as they are: leave out --redact, or export json", EXIT_INVALID)
-    if output.exists():
+    if output.exists() and not is_empty(output.resolve()):
         fail(f"{output} exists, and no store is replaced: name another file", EXIT_INVALID)
     with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
         whole = Path(folder) / output.name
         with stores.Store(whole) as target:
             done = stores.copy_store(source, target, references)
-        try:
-            with replacing(output) as unfinished:
-                shutil.copyfile(whole, unfinished)
-        except OSError as error:
-            fail(f"{output} cannot be written: {error.strerror or error}", EXIT_FAILED)
+        with new_file(output) as unfinished:
+            shutil.copyfile(whole, unfinished)
     typer.echo(
         f"Exported {len(done.new_runs)} runs and {len(done.new_experiments)} experiments to "
         f"{output}"
@@ -90,13 +87,8 @@ def export_load(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        if output.exists() and not overwrite:
-            raise InvalidRequestError(f"{output} exists: add --overwrite, or name another file")
-        try:
-            with replacing(output) as unfinished:
-                unfinished.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InvalidRequestError(f"{output}: {error.strerror or error}") from error
+        with new_file(output, overwrite=overwrite) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
     show_notes(notes)
 
 
