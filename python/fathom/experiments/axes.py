@@ -177,6 +177,17 @@ class Grid:
         """Return how many cells there are."""
         return len(self._places)
 
+    def corners(self) -> list[int]:
+        """Return a cell for each extreme value of an axis, and each name, where others are last."""
+        courses = [axis.positions or range(len(axis.values)) for axis in self.axes]
+        last = [int(np.argmax(course)) for course in courses]
+        found = set()
+        for at, axis in enumerate(self.axes):
+            ends = (int(np.argmin(courses[at])), last[at])
+            for value in range(len(axis.values)) if axis.positions is None else ends:
+                found.add((*last[:at], value, *last[at + 1 :]))
+        return [cell for cell, place in enumerate(self._places) if place in found]
+
     def parameters(self, cell: int) -> dict[str, str]:
         """Return the value of each axis by its name."""
         place = zip(self.axes, self._places[cell], strict=True)
