@@ -33,6 +33,7 @@ __all__ = [
     "read_bytes",
     "read_text",
     "replacing",
+    "why_no_file",
 ]
 
 # https://www.sqlite.org/fileformat2.html#magic_header_string
@@ -57,6 +58,20 @@ def check_regular(path: Path) -> int:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(22, "it is a pipe, a socket or a device, and no file", str(path))
     return found.st_size
+
+
+def why_no_file(path: Path) -> str | None:
+    """Return as a clause why no file can be written at a path, such as ``is a folder``."""
+    if not path.parent.is_dir():
+        return f"cannot be written: there is no folder {path.parent}"
+    if path.is_dir():
+        return "is a folder: name a file in it"
+    if path.exists() and not path.is_file():
+        return (
+            "is a device, a pipe or a socket, and no file: name a file, or send the standard "
+            "output there (-o -)"
+        )
+    return None
 
 
 def read_bytes(path: Path, *, most_mib: int) -> bytes:

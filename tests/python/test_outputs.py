@@ -234,3 +234,82 @@ def test_a_user_whom_another_process_added_meanwhile_was_lost(
     first.add_token("ours", "look")
     assert [one.name for one in second.tokens()] == ["old", "ours", "theirs"]
     assert len([*tmp_path.iterdir()]) == 1
+
+
+ANY_PLACE = {
+    "export 1": "fathom-export-1.csv",
+    "export 1 --format json --table latencies": "fathom-export-1.latencies.json",
+    "export 1 --format parquet": "fathom-export-1.parquet",
+    "export 1 --format fio": "fathom-export-1.fio",
+    "report 1": "fathom-report-1.html",
+    "plot time-series 1": "time-series.png",
+}
+
+
+@pytest.mark.parametrize("words", ANY_PLACE, ids=str)
+@pytest.mark.parametrize("place", ["-", "/dev/stdout"])
+def test_an_export_to_the_standard_output_made_a_file_of_that_name(
+    words: str,
+    place: str,
+    fathom_here: Callable[[str], int],
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert fathom_here(f"{words} -o {place}") == 0
+    assert len(capfdbinary.readouterr().out) > 50
+    assert not [*Path().iterdir()]
+
+
+@pytest.mark.parametrize("words", ANY_PLACE, ids=str)
+def test_all_verbs_have_one_rule_for_places(
+    words: str, fathom_here: Callable[[str], int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refused(place: str) -> str:
+        capfd.readouterr()
+        assert fathom_here(f"{words} -o {place}") == 1
+        return capfd.readouterr().err
+
+    assert fathom_here(f"{words} -o /dev/null") == 0
+    assert not [*Path().iterdir()]
+    # A slash at the end means a folder.
+    assert "cannot be written: there is no folder nolf" in refused("nolf/")
+    Path("folder").mkdir()
+    for place in ("folder", "folder/"):
+        assert fathom_here(f"{words} -o {place}") == 0
+        (made,) = Path("folder").iterdir()
+        assert made.name == ANY_PLACE[words]
+        made.unlink()
+    made.mkdir()
+    assert "is a folder: name a file in it" in refused("folder")
+    suffix = made.suffix
+    os.mkfifo(f"pipe{suffix}")
+    assert "a pipe or a socket, and no file" in refused(f"pipe{suffix}")
+    (mine := Path(f"mine{suffix}")).write_text(THEIRS)
+    assert "name another file, or add --overwrite" in refused(mine.name)
+    assert mine.read_text() == THEIRS
+    assert fathom_here(f"{words} -o {mine} --overwrite") == 0
+    assert mine.read_bytes() != THEIRS.encode()
+
+
+def test_a_store_is_exported_to_a_file_alone(
+    fathom_here: Callable[[str], int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for place in ("-", "/dev/stdout"):
+        assert fathom_here(f"export --format store -o {place}") == 3
+        assert "a store needs a file" in capfd.readouterr().err
+    assert not [*Path().iterdir()]
+    Path("folder").mkdir()
+    assert fathom_here("export e9 --format store -o folder") == 3
+    assert fathom_here("export --format store -o folder/") == 0
+    assert [one.name for one in Path("folder").iterdir()] == ["fathom-export-all.sqlite"]
+
+
+def test_two_documents_of_a_gate_went_to_the_standard_output(
+    fathom_here: Callable[[str], int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    gate = "gate 1 --require iops>0"
+    assert fathom_here(f"{gate} --junit - --markdown /dev/stdout") == 3
+    assert fathom_here(f"{gate} --junit /dev/null --markdown m.md") == 0
+    capfd.readouterr()
+    assert fathom_here(f"{gate} --junit /dev/stdout") == 0
+    assert capfd.readouterr().out.startswith("<?xml")
+    assert [one.name for one in Path().iterdir()] == ["m.md"]

@@ -7,7 +7,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from fathom._files import anything, read_bytes, replacing
+from fathom._files import anything, read_bytes, replacing, why_no_file
 from fathom.report.collect.gather import ReportError
 
 if TYPE_CHECKING:
@@ -36,15 +36,9 @@ def check_place(path: Path, *, force: bool = False) -> None:
         Fathom did not make and ``force`` is false.
 
     """
-    if not path.parent.is_dir():
-        raise ReportError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ReportError(f"{path} is a folder: name a file in it")
-    if path.exists() and not path.is_file():
-        raise ReportError(
-            f"{path} is a device, a pipe or a socket, and no file: name a file, or send the "
-            "standard output there (-o -)"
-        )
+    why = why_no_file(path)
+    if why is not None:
+        raise ReportError(f"{path} {why}")
     if path.exists() and not force and not _may_go(path):
         raise ReportError(
             f"{path} exists and is no report of Fathom's, or was edited since: name another file, "
