@@ -83,9 +83,9 @@ def test_what_no_run_can_measure_was_no_fault_of_a_dry_run(tmp_path: Path) -> No
 def test_a_dry_run_says_what_preconditioning_takes(tmp_path: Path) -> None:
     target = tmp_path / "target.dat"
     target.write_bytes(bytes(8 << 20))
-    words = ["repeat", "--dry-run", "--precondition", "wipc", "-d1", "-W0", target]
-    assert "WIPC: 16 MiB are written." in command(*words).stdout
-    told = json.loads(command(*words, "--json").stdout)["precondition"]
+    words = ["repeat", "--dry-run", "--precondition", "wipc", "-d1", "-W0"]
+    assert "WIPC: 16 MiB are written." in command(*words, target).stdout
+    told = json.loads(command(*words, "--json", target).stdout)["precondition"]
     assert (told["kind"], told["most_bytes"]) == ("wipc", 16 << 20)
     refused = command("repeat", "--dry-run", "--precondition", "wipc", "-c1M", tmp_path / "new")
     assert (refused.returncode, "leave out -c" in refused.stderr) == (EXIT_INVALID, True)

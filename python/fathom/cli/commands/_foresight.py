@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,11 +12,13 @@ from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fathom._permission import Permission
 
-__all__ = ["explanations", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
+    _Explain = Callable[[Sequence[str]], list[Any]]
+
+__all__ = ["explaining", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
 
 _REFUSED = "refused: "
 
@@ -25,24 +28,23 @@ def writes_to(path: str) -> list[str]:
     return ["-b4K", "-w100", "-d1", path]
 
 
-def explanations(load: Sequence[str], permission: Permission, runner: str | None) -> list[Any]:
-    """Return what would be done; with a fleet, what each host tells of it.
+@contextmanager
+def explaining(permission: Permission, runner: str | None) -> Iterator[_Explain]:
+    """Return what tells what would be done by a load; with a fleet, what each host tells of it.
 
-    Raises
-    ------
-    FathomError
-        As ``fathom.explain``.
-
+    It raises as ``fathom.explain``.
     """
     fleet = tools.fleet_named(runner)
-    if fleet is not None:
-        many = tools.fleet_runner(None, fleet, permission)
-        try:
-            return [*many.explain(load).values()]
-        finally:
-            many.close()
-    told = fathom.explain(load, overwrite=permission.overwrite, allow_write=permission.allow_write)
-    return [told]
+    if fleet is None:
+        yield lambda load: [
+            fathom.explain(load, overwrite=permission.overwrite, allow_write=permission.allow_write)
+        ]
+        return
+    many = tools.fleet_runner(None, fleet, permission)
+    try:
+        yield lambda load: [*many.explain(load).values()]
+    finally:
+        many.close()
 
 
 def refuse_what_cannot_run(
@@ -101,11 +103,12 @@ def _looked(
 ) -> tuple[list[Any], list[fathom.InvalidRequestError]]:
     """Return what would be done by the loads that can be run, and what is wrong with the others."""
     told, wrong = [], []
-    for load in loads:
-        try:
-            told += explanations(load, permission, runner)
-        except fathom.InvalidRequestError as error:
-            wrong.append(error)
+    with explaining(permission, runner) as explain:
+        for load in loads:
+            try:
+                told += explain(load)
+            except fathom.InvalidRequestError as error:
+                wrong.append(error)
     return told, wrong
 
 
