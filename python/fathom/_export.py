@@ -8,22 +8,28 @@ from __future__ import annotations
 import csv
 import json
 import re
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from fathom import _packages
 from fathom._extras import install_line
-from fathom._files import replacing
+from fathom._files import anything, is_empty, replacing, why_no_file
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
     "FORMATS",
+    "TEXT",
     "ExportError",
     "Format",
+    "check_place",
+    "content_of",
     "format_of",
+    "new_file",
     "no_formula",
     "write_file",
     "write_text",
@@ -31,7 +37,7 @@ __all__ = [
 
 Format = Literal["csv", "json", "parquet", "xlsx"]
 FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "xlsx")
-_TEXT: tuple[Format, ...] = ("csv", "json")
+TEXT: tuple[Format, ...] = ("csv", "json")
 # https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
@@ -59,6 +65,20 @@ def format_of(path: Path) -> Format:
     raise ExportError(f"{path} does not say its form: end it with .csv, .json, .parquet or .xlsx")
 
 
+def content_of(rows: Sequence[dict[str, object]], form: Format) -> bytes:
+    """Return what a file of this form holds.
+
+    Raises
+    ------
+    ExportError
+        If a library is missing, or the rows do not fit the form.
+
+    """
+    with tempfile.NamedTemporaryFile(prefix="fathom-", suffix=f".{form}") as file:
+        _WRITERS[form](rows, Path(file.name))
+        return Path(file.name).read_bytes()
+
+
 def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str]) -> None:
     """Write CSV or JSON to an open stream.
 
@@ -68,7 +88,7 @@ def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str])
         If the form is not text.
 
     """
-    if form not in _TEXT:
+    if form not in TEXT:
         raise ExportError(f"{form} needs a file: name one with --output")
     (_csv if form == "csv" else _json)(rows, stream)
 
@@ -85,12 +105,43 @@ def write_file(
         written.
 
     """
-    if path.exists() and not overwrite:
-        raise ExportError(f"{path} exists: name another file, or add --overwrite")
     write = _WRITERS[form]
+    with new_file(path, overwrite=overwrite) as unfinished:
+        write(rows, unfinished)
+
+
+def check_place(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse a place that no file can be written to, before anything is made for it.
+
+    Raises
+    ------
+    ExportError
+        If it is the place of something else, or of a file that has something to lose.
+
+    """
+    why = why_no_file(path)
+    if why is not None:
+        raise ExportError(f"{path} {why}")
+    if path.exists() and not overwrite and not is_empty(path.resolve()):
+        raise ExportError(f"{path} exists: name another file, or add --overwrite")
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Return the name of an empty file, which is put at ``path`` once it is whole.
+
+    Raises
+    ------
+    ExportError
+        If a file is there that has something to lose, and is not to be overwritten, or the file
+        cannot be written.
+
+    """
+    check_place(path, overwrite=overwrite)
+    may_go = anything if overwrite else is_empty
     try:
-        with replacing(path) as unfinished:
-            write(rows, unfinished)
+        with replacing(path, may_go=may_go, keep=True) as unfinished:
+            yield unfinished
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
 

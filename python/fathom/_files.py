@@ -2,7 +2,7 @@
 
 A file that a user names may be a device, a pipe nobody writes to, or far larger than memory: it is
 refused before it is read. What is written replaces what was there in one step, so that a process
-that is killed leaves the old file or the new one.
+that is killed leaves the old file or the new one; and it replaces only what was looked at before.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import stat
 import tempfile
 from contextlib import contextmanager, suppress
@@ -17,13 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
+from fathom._names import exchange_names, give_new_name
 from fathom._own_stores import own_stores
 from fathom.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["check_regular", "read_bytes", "read_text", "replacing"]
+__all__ = [
+    "anything",
+    "check_regular",
+    "is_empty",
+    "nothing",
+    "read_bytes",
+    "read_text",
+    "replacing",
+    "why_no_file",
+]
 
 # https://www.sqlite.org/fileformat2.html#magic_header_string
 _SQLITE_HEADER = b"SQLite format 3\0"
@@ -47,6 +58,20 @@ def check_regular(path: Path) -> int:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(22, "it is a pipe, a socket or a device, and no file", str(path))
     return found.st_size
+
+
+def why_no_file(path: Path) -> str | None:
+    """Return as a clause why no file can be written at a path, such as ``is a folder``."""
+    if not path.parent.is_dir():
+        return f"cannot be written: there is no folder {path.parent}"
+    if path.is_dir():
+        return "is a folder: name a file in it"
+    if path.exists() and not path.is_file():
+        return (
+            "is a device, a pipe or a socket, and no file: name a file, or send the standard "
+            "output there (-o -)"
+        )
+    return None
 
 
 def read_bytes(path: Path, *, most_mib: int) -> bytes:
@@ -84,42 +109,151 @@ def read_text(path: Path, *, most_mib: int) -> str:
     return read_bytes(path, most_mib=most_mib).decode("utf-8")
 
 
+def anything(_path: Path) -> bool:
+    """Whatever is there may be replaced."""
+    return True
+
+
+def nothing(_path: Path) -> bool:
+    """Nothing may be replaced."""
+    return False
+
+
+def is_empty(path: Path) -> bool:
+    """Whether a file has nothing that could be lost."""
+    with suppress(OSError):
+        return stat.S_ISREG((found := path.lstat()).st_mode) and not found.st_size
+    return False
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(
+    path: Path, *, may_go: Callable[[Path], bool] = anything, keep: bool = False
+) -> Iterator[Path]:
     """Return the name of an empty file, which takes the place of ``path`` at the end.
 
     The name is that of the open file (proc(5)), so that who may write to the folder leads what is
     written nowhere else. It is flushed to storage before (fsync(2)), and nothing is replaced if
-    anything raises. What killed processes have left unfinished in this folder is removed.
+    anything raises. What killed processes have left unfinished in this folder is removed. A link
+    stays, and what it names is written.
+
+    Only that file is replaced that is there at the beginning, and that may go: what appears, or
+    is changed, meanwhile stays. What was written then has another name beside it, with ``keep``.
 
     Raises
     ------
     OSError
-        If the file cannot be written, ``path`` exists and is no regular file or is a database, or
-        must never be written, or another process took the unfinished file away.
+        If the file cannot be written, ``path`` exists and is no regular file or is a database,
+        must never be written, may not go or was changed meanwhile, or another process took the
+        unfinished file away.
 
     """
-    before = path.stat().st_mode if path.exists() else None
+    real = _behind_links(path)
+    before = _seen(real)
     if before is not None:
-        _check_replaceable(path)
+        _check_replaceable(real)
+        if not may_go(real):
+            raise FileExistsError(errno.EEXIST, "a file is there, and stays", str(path))
     why = _fathom.forbidden_path(os.fspath(path), own_stores())
     if why is not None:
         raise OSError(errno.EPERM, f"{why}; name another file", str(path))
-    folder = path.absolute().parent
-    _tidy(folder)
-    handle, unfinished = _begun(folder)
+    _tidy(real.parent)
+    handle, unfinished = _begun(real.parent)
     try:
         yield Path(f"/proc/self/fd/{handle}")
-        os.fchmod(handle, _OWN_MODE if before is None else stat.S_IMODE(before))
+        os.fchmod(handle, _OWN_MODE if before is None else stat.S_IMODE(before.st_mode))
         os.fsync(handle)
         _check_there(handle, unfinished, path)
-        os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
-        _flush_folder(folder)
+        _put(unfinished, real, before, may_go, keep=keep)
+        _flush_folder(real.parent)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
     finally:
         os.close(handle)
+
+
+def _behind_links(path: Path) -> Path:
+    """Return what a path with symbolic links names, also if nothing is there yet."""
+    real = Path(os.path.realpath(path))
+    if path.exists():
+        check_regular(path)
+        if not real.exists():
+            raise OSError(errno.EINVAL, "it is an open file that has no name", str(path))
+    return real
+
+
+def _seen(real: Path) -> os.stat_result | None:
+    """Return what stands at a path without links."""
+    try:
+        found = real.lstat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "it is a symbolic link that leads nowhere", str(real))
+    return found
+
+
+def _is(before: os.stat_result, path: Path) -> bool:
+    """Whether a file is the one that was seen, and has not been written since."""
+    with suppress(OSError):
+        found = path.lstat()
+        now = (found.st_size, found.st_mtime_ns)
+        return os.path.samestat(before, found) and now == (before.st_size, before.st_mtime_ns)
+    return False
+
+
+def _put(
+    unfinished: Path,
+    real: Path,
+    before: os.stat_result | None,
+    may_go: Callable[[Path], bool],
+    *,
+    keep: bool,
+) -> None:
+    """Put a finished file in its place, unless something stands there that was not looked at."""
+    if before is None or not os.path.lexists(real):
+        with suppress(FileExistsError):
+            give_new_name(unfinished, real)
+            return
+    # Unfinished files are tidied away, and this name is that of another's file for a moment.
+    aside = real.with_name(f"fathom-result-{secrets.token_hex(8)}{real.suffix}")
+    give_new_name(unfinished, aside)
+    try:
+        if before is not None and _is(before, real) and _replaced(aside, real, before, may_go):
+            return
+    except OSError as error:
+        words = f"{error.strerror}; what was written or what was there is in {aside}: look at both"
+        raise OSError(error.errno, words, str(real)) from error
+    words = (
+        "since it was looked at, it was changed or another file has taken its place, which stays"
+    )
+    if keep:
+        words += f"; what was written is in {aside}: look at both, and rename the one you want"
+    else:
+        aside.unlink()
+    raise FileExistsError(errno.EEXIST, words, str(real))
+
+
+def _replaced(
+    aside: Path, real: Path, before: os.stat_result, may_go: Callable[[Path], bool]
+) -> bool:
+    """Whether a file has replaced what was seen. They change places, and then that is looked at.
+
+    So what appears between a look and the exchange goes back. What is left: a program that has
+    the old file open, and writes to it after the last look; and where names cannot be exchanged,
+    whatever appears between the look and the next call.
+    """
+    if not exchange_names(aside, real):
+        is_seen = _is(before, real)
+        if is_seen:
+            os.replace(aside, real)  # noqa: PTH105 - The same as Path.replace, with both names.
+        return is_seen
+    if _is(before, aside) and may_go(aside):
+        aside.unlink()
+        return True
+    exchange_names(aside, real)
+    return False
 
 
 def _check_replaceable(path: Path) -> None:

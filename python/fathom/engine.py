@@ -66,9 +66,13 @@ def explain(
         If the arguments are wrong, or a target cannot be used.
 
     """
-    text = _fathom.explain_job(
-        *permitted_job(args, overwrite=overwrite, allow_write=allow_write, protect=protect)
+    asked, allowed, protected = permitted_job(
+        args, overwrite=overwrite, allow_write=allow_write, protect=protect
     )
+    if isinstance(asked, list):
+        # What belongs to the command diskspd alone is refused by ``run``.
+        _fathom.check_run_words(asked)
+    text = _fathom.explain_job(asked, allowed, protected)
     explanation: dict[str, Any] = json.loads(text)
     return explanation
 

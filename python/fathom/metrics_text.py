@@ -148,7 +148,7 @@ def _check_ours(path: Path) -> None:
     if not path.exists():
         return
     text = read_text(path, most_mib=_MOST_MIB)
-    if text and not text.startswith(_BEGINNING):
+    if not _is_ours(text):
         raise InvalidRequestError(
             f"{path} exists and is no file of Fathom's figures: name another, or remove it"
         )
@@ -161,9 +161,20 @@ def _check_ours(path: Path) -> None:
             )
 
 
+def _is_ours(text: str) -> bool:
+    return not text or text.startswith(_BEGINNING)
+
+
+def _may_go(path: Path) -> bool:
+    """Whether a file still is one of figures: it may have been replaced since the run began."""
+    with suppress(OSError, UnicodeDecodeError):
+        return _is_ours(read_text(path, most_mib=_MOST_MIB))
+    return False
+
+
 def _write(path: Path, samples: Sequence[Sample]) -> None:
     now = ("fathom_last_update_seconds", samples[0][1], round(time.time(), 3))
-    with replacing(path) as unfinished:
+    with replacing(path, may_go=_may_go) as unfinished:
         text = metrics_text([*samples, now])
         if samples[0][2]:
             # By this others see whose it is; a run that was killed keeps it no more.

@@ -278,3 +278,12 @@ def test_tables_for_another_program_have_a_line_for_each_row_and_no_lines_of_the
     assert heading.split()[:3] == ["run", "started", "label"]
     assert row.split()[0] == "1"
     assert row.split()[3] == name
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("words", ["export ,", "compare , 1", "show ,", "report ,", "show 1,"])
+def test_a_comma_was_taken_for_a_run_without_a_name(words: str) -> None:
+    done = command(*words.split())
+    assert done.returncode == 3
+    assert "names nothing: write runs such as 12,14" in done.stderr
+    assert "''" not in done.stderr

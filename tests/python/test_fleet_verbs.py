@@ -18,6 +18,7 @@ from test_findings import fleet
 from typer.testing import CliRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fathom.fleet.address import FleetAddress
@@ -46,6 +47,10 @@ class SimulatedFleet(SimulatedStorage):
         """Let as many hosts measure."""
         self.truths = {"": Truth(servers=16 * hosts)}
         return self
+
+    def explain(self, _load: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Have nothing on any host that could be lost."""
+        return {f"host-{number}": {"targets": []} for number in range(HOSTS)}
 
     def close(self) -> None:
         """Have nothing to close."""
@@ -83,7 +88,10 @@ def test_a_verb_measures_with_the_fleet_and_nothing_else(
     fleet = ["--fleet", "local:3", "--overlap", "--store=s.sqlite"]
     done = CliRunner().invoke(app, [verb, *fleet, *rest])
     assert done.exit_code == 0, done.output
-    (used,) = made
+    *looks, used = made
+    # What looks at the loads before anything is measured is the same fleet, and measures nothing.
+    assert all(one.fleet == used.fleet and not one.asked for one in looks)
+    assert len(looks) <= 1
     assert used.fleet is not None
     assert used.fleet.runner_name() == "fleet:local:3?overlap=yes"
     with Store("s.sqlite") as store:

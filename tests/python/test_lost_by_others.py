@@ -107,7 +107,6 @@ def test_an_edited_report_is_not_written_over(tmp_path: Path, content: bytes) ->
         made + b"Ada's paragraph\n",
         b"Ada's" + made,
         made.replace(b"data", b"note"),
-        b"",
         content,
     )
     for edited in edits:

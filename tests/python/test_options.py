@@ -348,7 +348,7 @@ def test_a_dry_run_tells_the_time_and_makes_nothing(
 
 
 def test_a_dry_run_of_preconditioning_makes_no_store(tmp_path: Path) -> None:
-    (tmp_path / "x.dat").write_bytes(b"1" * (1 << 20))
+    (tmp_path / "x.dat").write_bytes(bytes(1 << 20))
     words = ["prepare", "condition", "--wipc", "--dry-run", "--rate", "100"]
     done = command(*words, "x.dat", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

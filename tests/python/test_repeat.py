@@ -132,6 +132,13 @@ def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
         RepeatPolicy(**wrong)
 
 
+def test_a_range_from_2_to_1_was_named() -> None:
+    with pytest.raises(ValueError, match="there are at least 2 runs, not at most 1"):
+        RepeatPolicy(pilot=2, most=1)
+    with pytest.raises(ValueError, match="the pilot has 2 to 5 runs, not 6"):
+        RepeatPolicy(pilot=6, most=5)
+
+
 def repeated(store: Store, factor: float, seed: int, **profile: object) -> str:
     """Save ten runs as an experiment, and return its reference."""
     random = np.random.default_rng(seed)

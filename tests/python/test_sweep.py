@@ -181,6 +181,15 @@ def test_ranges_double_and_lists_are_taken_as_they_are() -> None:
         ({"depth": "many"}, [], "not a number"),
         ({"depth": "0,1"}, [], "at least 1"),
         ({"block": "4K,4K"}, [], "stands twice"),
+        # Values are compared, not how they are written.
+        ({"depth": "1,01"}, [], "stands twice"),
+        ({"block": "1M,1024K"}, [], "stands twice"),
+        ({"block": "4K..16K,8192"}, [], "stands twice"),
+        ({"write": "0,00"}, [], "stands twice"),
+        ({}, ["-rs=10,010"], "stands twice"),
+        # Options are named as they are typed.
+        ({"write": "0,0x10"}, [], "--writes 0,0x10"),
+        ({"block": "8K..4K"}, [], "--block 8K..4K"),
         ({"depth": "1,2"}, ["-o=1,2"], "varied twice"),
         ({}, ["rate=1"], "--rate=1000..8000"),
         ({"write": "0,101"}, [], "-w"),
@@ -191,6 +200,13 @@ def test_wrong_ranges_are_refused_with_what_is_wrong(
 ) -> None:
     with pytest.raises(fathom.InvalidRequestError, match=words):
         plan_sweep(["-Sh", "-r", "x"], parse_axes(named, others))
+
+
+def test_counts_have_one_notation_in_sweeps_and_tunings() -> None:
+    axes = parse_axes({"depth": "1K,2K", "threads": "1..02", "block": "1024K,2M"})
+    assert [axis.values for axis in axes] == [("1024", "2048"), ("1", "2"), ("1024K", "2M")]
+    assert axes[0].positions == (10, 11)
+    plan_sweep(["-Sh", "-r", "x"], axes)
 
 
 @pytest.mark.parametrize("argument", ["-o8", "-d5", "-W1", "--stop-ios=5"])

@@ -29,6 +29,8 @@ OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 
 # Between whose values the speed of storage has a course; the others are names.
 _SMOOTH = ("block", "threads", "depth")
+# Which DiskSpd reads as plain numbers: 1K is 1024.
+_COUNTS = ("threads", "depth", "write")
 # No size or count has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"([0-9]{1,18})([KMGT]?)", re.IGNORECASE)
 _GREATEST_VALUES = 1_000
@@ -88,29 +90,39 @@ def parse_counts(name: str, text: str) -> tuple[int, ...]:
     counts = [_number(name, one) for one in axis.values]
     if min(counts) < 1:
         raise InvalidRequestError(f"{name} {text}: a value is at least 1")
-    if len(set(counts)) < len(counts):
-        raise InvalidRequestError(f"{name} {text}: a value stands twice")
     return tuple(sorted(counts))
 
 
 def _axis(name: str, option: str, text: str) -> Axis:
+    # Messages name the option as it is typed.
+    said = {"write": "--writes"}.get(name, f"--{name}" if name in OPTIONS else name)
     values: list[str] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
-        values += _doubling(name, first, last) if dots else [part.strip()]
-    if not all(values) or len(set(values)) < len(values):
-        raise InvalidRequestError(f"{name} {text}: a value is missing or stands twice")
+        values += _doubling(said, first, last) if dots else [part.strip()]
+    if not all(values):
+        raise InvalidRequestError(f"{said} {text}: a value is missing")
+    if len({_same(one) for one in values}) < len(values):
+        raise InvalidRequestError(f"{said} {text}: a value stands twice")
     if len(values) > _GREATEST_VALUES:
-        raise InvalidRequestError(f"{name} {text}: more than {_GREATEST_VALUES} values")
+        raise InvalidRequestError(f"{said} {text}: more than {_GREATEST_VALUES} values")
     numbers = [_NUMBER.fullmatch(one) for one in values]
     if name in OPTIONS and not all(numbers):
-        raise InvalidRequestError(f"{name} {text}: a value is not a number such as 8 or 64K")
+        raise InvalidRequestError(f"{said} {text}: a value is not a number such as 8 or 64K")
+    if name in _COUNTS:
+        values = [str(_number(said, one)) for one in values]
     if name not in _SMOOTH:
         return Axis(name, option, tuple(values), None)
-    sizes = [_number(name, one) for one in values]
+    sizes = [_number(said, one) for one in values]
     if min(sizes) < 1:
-        raise InvalidRequestError(f"{name} {text}: a value is at least 1")
+        raise InvalidRequestError(f"{said} {text}: a value is at least 1")
     return Axis(name, option, tuple(values), tuple(math.log2(size) for size in sizes))
+
+
+def _same(text: str) -> int | str:
+    """Return what two spellings of one value have in common: ``1M`` and ``1024K``, 1 and 01."""
+    found = _NUMBER.fullmatch(text)
+    return text if found is None else int(found[1]) * SIZES[found[2].upper()]
 
 
 def _number(name: str, text: str) -> int:
@@ -176,6 +188,17 @@ class Grid:
     def __len__(self) -> int:
         """Return how many cells there are."""
         return len(self._places)
+
+    def corners(self) -> list[int]:
+        """Return a cell for each extreme value of an axis, and each name, where others are last."""
+        courses = [axis.positions or range(len(axis.values)) for axis in self.axes]
+        last = [int(np.argmax(course)) for course in courses]
+        found = set()
+        for at, axis in enumerate(self.axes):
+            ends = (int(np.argmin(courses[at])), last[at])
+            for value in range(len(axis.values)) if axis.positions is None else ends:
+                found.add((*last[:at], value, *last[at + 1 :]))
+        return [cell for cell, place in enumerate(self._places) if place in found]
 
     def parameters(self, cell: int) -> dict[str, str]:
         """Return the value of each axis by its name."""

@@ -102,6 +102,8 @@ class RepeatPolicy:
 
         """
         metric_column(self.metric)
+        if self.most < _LEAST_PILOT:
+            raise ValueError(f"there are at least {_LEAST_PILOT} runs, not at most {self.most}")
         if not _LEAST_PILOT <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
         if not 0 < self.relative_half_width < 1:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._events_file import note
-from fathom._files import replacing
+from fathom._files import nothing, replacing
 from fathom.errors import FathomError
 from fathom.store.errors import NotSavedError
 
@@ -112,8 +112,10 @@ def _written(folder: Path, label: str, text: str) -> Path:
     words = "-".join(filter(None, ("fathom-rescued", stamp, str(os.getpid()), about)))
     for number in count():
         path = folder / (f"{words}-{number}.json" if number else f"{words}.json")
-        if not path.exists():
-            break
-    with replacing(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+        try:
+            with replacing(path, may_go=nothing) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
+        except FileExistsError:
+            continue
+        break
     return path

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathom._files import read_text, replacing
+from fathom._files import nothing, read_text, replacing
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.schedule.names import unit_name
 from fathom.schedule.units import MADE, service_text, timer_text
@@ -59,7 +59,8 @@ def write_schedule(schedule: Schedule, folder: Path, *, overwrite: bool = False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            with replacing(path) as unfinished:
+            may_go = _is_ours if overwrite else nothing
+            with replacing(path, may_go=may_go) as unfinished:
                 unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
         raise FathomError(f"{folder}: cannot be written: {error.strerror or error}") from error

@@ -97,6 +97,11 @@ class Baselines:
         with self._database.reading() as connection:
             found: dict[int, None] = {}
             for part in reference.split(","):
+                if not part.strip():
+                    raise NotFoundError(
+                        f"{reference!r} names nothing: write runs such as 12,14, an experiment "
+                        "such as e3, or a baseline"
+                    )
                 run_id, experiment_id = self._one(connection, part.strip())
                 if run_id is not None:
                     found[run_id] = None

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._names import give_new_name
 from fathom.store.copying import copy_store
 from fathom.store.errors import StoreError, StoreInUseError
 from fathom.store.maintenance import Checked, check_store
@@ -152,16 +153,11 @@ def _unfinished(new: Path) -> Iterator[Path]:
 def _put(unfinished: Path, new: Path) -> None:
     """Give a file its name, and never that of another's file."""
     try:
-        os.link(unfinished, new)
+        give_new_name(unfinished, new)
     except FileExistsError:
         raise StoreError(
             f"a file {new} was made meanwhile: the store stays; name another place"
         ) from None
-    except OSError:
-        # There are file systems without links.
-        if os.path.lexists(new):
-            raise StoreError(f"a file {new} was made meanwhile: the store stays") from None
-        unfinished.rename(new)
     with suppress(OSError):
         handle = os.open(new.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:

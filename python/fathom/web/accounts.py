@@ -156,8 +156,18 @@ class Accounts:
 
     def _write(self, accounts: dict[str, list[Account]]) -> None:
         kept = {kind: [asdict(one) for one in several] for kind, several in accounts.items()}
-        with replacing(self._file) as unfinished:
-            unfinished.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        try:
+            with replacing(self._file, may_go=self._is_as_read) as unfinished:
+                unfinished.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        except FileExistsError as error:
+            raise AccountError(
+                f"{self._file} was changed meanwhile by another program: try again"
+            ) from error
+
+    def _is_as_read(self, file: Path) -> bool:
+        """Whether nobody has changed the file since it was read: what they added would be lost."""
+        now = file.stat()
+        return (now.st_mtime_ns, now.st_ino) == self._read_at
 
 
 def digest(token: str) -> str:

@@ -12,7 +12,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom._permission import refuse_permissions
-from fathom.cli.commands._foresight import refuse_what_is_guarded
+from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -60,8 +60,10 @@ def interleaved(wish: Turns, where: str | None) -> None:
         plan = None if wish.run is None else _plan(wish.run, wish)
         if wish.dry_run and plan is not None:
             _show_forecast(plan, as_json=wish.as_json, is_asked=True)
-            refuse_what_is_guarded([plan.a, plan.b], wish.permission, plan.runner)
+            refuse_what_cannot_run([plan.a, plan.b], wish.permission, plan.runner, is_asked=True)
             return
+        if plan is not None:
+            refuse_what_cannot_run([plan.a, plan.b], wish.permission, plan.runner)
         with opened_store(where, make=plan is not None) as store:
             found = _found(store, wish, plan)
             _show(store, found, as_json=wish.as_json)

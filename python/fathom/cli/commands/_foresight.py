@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,51 +12,122 @@ from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fathom._permission import Permission
 
-__all__ = ["explanations", "refusal", "refuse_what_is_guarded"]
+    _Explain = Callable[[Sequence[str]], list[Any]]
+
+__all__ = ["explaining", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
+
+_REFUSED = "refused: "
 
 
-def explanations(load: Sequence[str], permission: Permission, runner: str | None) -> list[Any]:
-    """Return what would be done; with a fleet, what each host tells of it.
+def writes_to(path: str) -> list[str]:
+    """Return a load that writes to a target, for which the guard judges all of it."""
+    return ["-b4K", "-w100", "-d1", path]
 
-    Raises
-    ------
-    FathomError
-        As ``fathom.explain``.
 
+@contextmanager
+def explaining(permission: Permission, runner: str | None) -> Iterator[_Explain]:
+    """Return what tells what would be done by a load; with a fleet, what each host tells of it.
+
+    It raises as ``fathom.explain``.
     """
     fleet = tools.fleet_named(runner)
-    if fleet is not None:
-        return [*tools.fleet_runner(None, fleet, permission).explain(load).values()]
-    told = fathom.explain(load, overwrite=permission.overwrite, allow_write=permission.allow_write)
-    return [told]
+    if fleet is None:
+        yield lambda load: [
+            fathom.explain(load, overwrite=permission.overwrite, allow_write=permission.allow_write)
+        ]
+        return
+    many = tools.fleet_runner(None, fleet, permission)
+    try:
+        yield lambda load: [*many.explain(load).values()]
+    finally:
+        many.close()
 
 
-def refuse_what_is_guarded(
-    loads: Iterable[Sequence[str]], permission: Permission, runner: str | None
+def refuse_what_cannot_run(
+    loads: Iterable[Sequence[str]],
+    permission: Permission,
+    runner: str | None,
+    *,
+    is_asked: bool = False,
 ) -> None:
-    """End with the exit code of a refusal, in the guard's words, if a load would be refused.
+    """Look at loads as each run will, before anything is measured; nothing is made or written.
+
+    Dry runs and runs have this one look. Where what would be done is asked (``is_asked``), what
+    the guard says is shown, and ends the command with the exit code of a refusal.
+
+    Raises
+    ------
+    RefusedError
+        If the guard would refuse one of them.
+    FathomError
+        If one of them cannot be run. Where that holds for all, the first run of an experiment says
+        it, and the store keeps that.
+
+    """
+    told, wrong = _looked(loads, permission, runner)
+    _refuse(told, is_asked=is_asked)
+    if wrong and (told or is_asked):
+        raise wrong[0]
+
+
+def some_cannot_run(
+    loads: Iterable[Sequence[str]],
+    permission: Permission,
+    runner: str | None,
+    *,
+    is_asked: bool = False,
+) -> bool:
+    """Look as ``refuse_what_cannot_run``, and say which loads others are measured without.
 
     Raises
     ------
     FathomError
-        If a target cannot be used.
+        As there, if none of them can be run.
 
     """
-    told = (one for load in loads for one in explanations(load, permission, runner))
-    targets = (target for one in told for target in one["targets"])
-    judged = ((target["path"], refusal(target)) for target in targets)
-    refused = [*dict.fromkeys(f"{path}: {why}" for path, why in judged if why)]
-    for words in refused:
-        typer.echo(words, err=True)
-    if refused:
-        raise typer.Exit(EXIT_REFUSED)
+    told, wrong = _looked(loads, permission, runner)
+    _refuse(told, is_asked=is_asked)
+    if wrong and is_asked and not told:
+        raise wrong[0]
+    for words in dict.fromkeys(str(one) for one in wrong if told):
+        typer.echo(f"note: not all of it can be measured: {words}", err=True)
+    return bool(wrong)
+
+
+def _looked(
+    loads: Iterable[Sequence[str]], permission: Permission, runner: str | None
+) -> tuple[list[Any], list[fathom.InvalidRequestError]]:
+    """Return what would be done by the loads that can be run, and what is wrong with the others."""
+    told, wrong = [], []
+    with explaining(permission, runner) as explain:
+        for load in loads:
+            try:
+                told += explain(load)
+            except fathom.InvalidRequestError as error:
+                wrong.append(error)
+    return told, wrong
+
+
+def _refuse(told: Sequence[Any], *, is_asked: bool) -> None:
+    """Raise, or say and end, if the guard refuses a target of what was explained."""
+    targets = [target for one in told for target in one["targets"]]
+    judged = [(target["path"], refusal(target)) for target in targets]
+    refused = [*dict.fromkeys((path, why) for path, why in judged if why)]
+    if not refused:
+        return
+    if not is_asked:
+        words = (f"{path}: {why.removeprefix(_REFUSED)}" for path, why in refused)
+        raise fathom.RefusedError("\n".join(words))
+    for path, why in refused:
+        typer.echo(f"{path}: {why}", err=True)
+    raise typer.Exit(EXIT_REFUSED)
 
 
 def refusal(target: Any) -> str | None:  # noqa: ANN401 - JSON.
     """Return in the guard's words why a target would not be written; None if it would be."""
     verdict = target["verdict"]
-    return f"refused: {verdict['reason']}; {verdict['remedy']}" if verdict["is_refused"] else None
+    return f"{_REFUSED}{verdict['reason']}; {verdict['remedy']}" if verdict["is_refused"] else None

@@ -14,6 +14,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom import workloads as loads_by_name
+from fathom.cli.commands._foresight import refuse_what_cannot_run, writes_to
 from fathom.cli.commands._resumed import named_experiment, resumed_permission
 from fathom.cli.commands._workload_argument import named_workload, split_rest
 from fathom.cli.common import fail
@@ -238,8 +239,15 @@ class Conditioning:
         """Say what it takes, and do nothing."""
         self.plan(rest, wipc=wipc, wdpc=wdpc)
         self.estimate(rate, tbw)
+        self.refuse(is_asked=True)
         if self._as_json:
             self.show_json([])
+
+    def refuse(self, *, is_asked: bool) -> None:
+        """Refuse what the guard would refuse once it is written to."""
+        written = [writes_to(one.path) for one in self._targets] if "wipc" in self._kinds else []
+        loads = [*written, *(load for _, load in self._loads)]
+        refuse_what_cannot_run(loads, self._permission, None, is_asked=is_asked)
 
     def may_write(self, *, yes: bool) -> bool:
         """Ask, if more than the capacity is written."""

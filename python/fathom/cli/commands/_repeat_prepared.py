@@ -10,6 +10,7 @@ import typer
 import fathom
 from fathom import experiments
 from fathom._addresses import is_address
+from fathom.cli.commands._foresight import writes_to
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
 from fathom.experiments import prepare as preparing
@@ -18,15 +19,20 @@ if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.store import Store
 
-__all__ = ["KINDS", "agree_to_prepare", "prepare_for"]
+__all__ = [
+    "KINDS",
+    "agree_to_prepare",
+    "estimate_of",
+    "loads_of",
+    "prepare_for",
+    "show_estimate",
+]
 
 KINDS = ("none", "wipc", "wdpc")
 
 
-def agree_to_prepare(
-    store: Store, kind: str, arguments: list[str], *, yes: bool, as_json: bool
-) -> None:
-    """Say what preconditioning takes, and ask where more than the capacity is written.
+def loads_of(kind: str, arguments: list[str]) -> list[list[str]]:
+    """Return all loads of a repetition, those of its preconditioning included.
 
     Raises
     ------
@@ -34,6 +40,12 @@ def agree_to_prepare(
         If a target does not exist yet, so that there is nothing to precondition.
 
     """
+    _must_stay(kind, arguments)
+    written = load_targets([arguments]) if kind == "wipc" else []
+    return [*(writes_to(path) for path in written), arguments]
+
+
+def _must_stay(kind: str, arguments: list[str]) -> None:
     if kind == "none":
         return
     spans = fathom.parse(arguments)["time_spans"]
@@ -42,15 +54,33 @@ def agree_to_prepare(
             "--precondition needs targets that stay as they are: make them with fathom prepare "
             "fill, and leave out -c"
         )
+
+
+def estimate_of(store: Store | None, kind: str, arguments: list[str]) -> preparing.Estimate:
+    """Return what preconditioning takes; without a store, no rate is known."""
     targets = [preparing.target_facts(path) for path in load_targets([arguments])]
     if kind == "wipc":
-        rate = preparing.known_rate(store, targets[0].path) if len(targets) == 1 else None
-        found = preparing.estimate_writing(targets, rate)
-    else:
-        found = preparing.estimate_settling(targets, [arguments], None)
+        is_known = store is not None and len(targets) == 1
+        rate = preparing.known_rate(store, targets[0].path) if store and is_known else None
+        return preparing.estimate_writing(targets, rate)
+    return preparing.estimate_settling(targets, [arguments], None)
+
+
+def show_estimate(kind: str, found: preparing.Estimate, *, is_asked: bool = False) -> None:
+    """Say what preconditioning takes; to the standard output if that alone is asked."""
+    for sentence in estimate_sentences(found):
+        typer.echo(f"{kind.upper()}: {sentence}", err=not is_asked)
+
+
+def agree_to_prepare(
+    store: Store, kind: str, arguments: list[str], *, yes: bool, as_json: bool
+) -> None:
+    """Say what preconditioning takes, and ask where more than the capacity is written."""
+    if kind == "none":
+        return
+    found = estimate_of(store, kind, arguments)
     if not as_json:
-        for sentence in estimate_sentences(found):
-            typer.echo(f"{kind.upper()}: {sentence}", err=True)
+        show_estimate(kind, found)
     if not yes:
         confirmed([found])
 

@@ -10,7 +10,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
-from fathom.cli.commands._foresight import explanations, refusal
+from fathom.cli.commands._foresight import explaining, refusal
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
@@ -225,7 +225,8 @@ def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
 def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:
     """Return what is reported of each run; in a fleet, what each host tells of it."""
     loads = _loads(workload, wish)
-    return [told for one in loads for told in explanations(one, wish.permission, wish.runner)]
+    with explaining(wish.permission, wish.runner) as explain:
+        return [told for one in loads for told in explain(one)]
 
 
 def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.

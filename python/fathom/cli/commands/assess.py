@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -12,7 +12,9 @@ import typer
 
 import fathom
 from fathom import runners, tools
+from fathom._addresses import is_address
 from fathom._permission import Permission
+from fathom.cli.commands._foresight import refuse_what_cannot_run, writes_to
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
     resumed_id,
@@ -27,12 +29,12 @@ from fathom.cli.views.experiment_line import left_words
 from fathom.cli.views.heartbeat import heartbeat
 from fathom.cli.views.progress import live_progress
 from fathom.experiments import assess as assessing
-from fathom.units import MIB
+from fathom.units import MIB, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from fathom.experiments.assess import Assessment, Effort
+    from fathom.experiments.assess import Assessment, Effort, Foreseen
     from fathom.experiments.progress import Progress
     from fathom.fleet.address import FleetAddress
     from fathom.runners.runner import PermittedRunner
@@ -73,9 +75,12 @@ def begun(wish: Wish, where: str | None) -> Assessment:
         )
 
     fleet = chosen_fleet()
+    _refuse_what_is_written(wish)
+    # A fleet's scratch files are on its hosts; what cannot be assessed, the assessment says.
+    if fleet is None:
+        with suppress(assessing.TargetError):
+            _tell_less(wish, assessing.foresee(wish.names, wish.effort, writes=wish.writes))
     with opened_store(where) as store:
-        if fleet is not None and wish.writes:
-            _refuse_what_hosts_share(store, fleet, wish)
         return _shown(store, run, fleet, as_json=wish.as_json, beside=wish.beside)
 
 
@@ -96,15 +101,19 @@ def resumed(
         return _shown(store, run, fleet, as_json=as_json)
 
 
-def _refuse_what_hosts_share(store: Store, fleet: FleetAddress, wish: Wish) -> None:
-    """Refuse before the first cell what the fleet would refuse at the first that writes."""
-    runner = tools.fleet_runner(store, fleet, wish.permission)
-    try:
-        for name in wish.names:
-            if Path(name).exists() and not Path(name).is_dir():
-                runner.explain(["-b4K", "-w100", "-d1", name])
-    finally:
-        runner.close()
+def _refuse_what_is_written(wish: Wish, *, is_asked: bool = False) -> None:
+    """Refuse before the first cell what would be refused at the first that writes."""
+    if not wish.writes:
+        return
+    fleet = chosen_fleet()
+    there = [
+        name
+        for name in wish.names
+        if is_address(name) or (Path(name).exists() and not Path(name).is_dir())
+    ]
+    loads = [writes_to(name) for name in there]
+    runner = None if fleet is None else fleet.runner_name()
+    refuse_what_cannot_run(loads, wish.permission, runner, is_asked=is_asked)
 
 
 def _shown(
@@ -160,8 +169,22 @@ def show_plan_of(wish: Wish) -> None:
         wish.names, wish.effort, writes=wish.writes, steady_seconds=wish.steady
     )
     show_foreseen(found, as_json=wish.as_json)
+    _tell_less(wish, found)
+    _refuse_what_is_written(wish, is_asked=True)
     if chosen_fleet() is not None and not wish.as_json:
         typer.echo("All hosts of the fleet do so together, each with a scratch file of its own.")
+
+
+def _tell_less(wish: Wish, found: Foreseen) -> None:
+    """Say where a scratch file is smaller than requested, and why."""
+    for one in found.plans:
+        target, asked = one.target, wish.effort.size_bytes
+        if target.is_scratch and target.size_bytes < asked:
+            typer.echo(
+                f"note: {target.name}: the scratch file has {size_words(target.size_bytes)}, not "
+                f"{size_words(asked)}: as much room as it takes has to stay free",
+                err=True,
+            )
 
 
 def _show(store: Store, found: Assessment, beside: Mapping[str, object], *, as_json: bool) -> None:

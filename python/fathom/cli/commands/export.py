@@ -15,16 +15,26 @@ import typer
 
 import fathom.store as stores
 from fathom import tools
-from fathom._export import ExportError, format_of, write_file, write_text
-from fathom._files import replacing
+from fathom._export import (
+    TEXT,
+    ExportError,
+    check_place,
+    content_of,
+    format_of,
+    new_file,
+    write_file,
+    write_text,
+)
+from fathom._files import is_empty
 from fathom._redact import pseudonyms_of
 from fathom._tables import cells_of, rows_of
+from fathom.cli.commands import _places
 from fathom.cli.commands._resumed import named_experiment
 from fathom.cli.commands.show import run_as_dict
 from fathom.cli.commands.translate import FormChoice as LoadForm
 from fathom.cli.commands.translate import show_notes, written
 from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.plain import unguarded
 from fathom.errors import InvalidRequestError
 
@@ -45,25 +55,39 @@ def export_store(
     source: Store, references: Sequence[str], output: Path | None, *, redact: bool
 ) -> None:
     """Write what is named, or all, to a new file that appears only once it is whole."""
-    if output is None:
+    if output is None or _places.is_output(output):
         fail("a store needs a file: name one with --output, such as e3.sqlite", EXIT_INVALID)
     if redact:
         fail("a store has all names as they are: leave out --redact, or export json", EXIT_INVALID)
-    if output.exists():
-        fail(f"{output} exists, and no store is replaced: name another file", EXIT_INVALID)
+    place = _places.place_of(output, _usual_name(references, "sqlite"))
+    is_file = _places.is_file(place, is_text=False)
+    if is_file and place.is_file() and not is_empty(place.resolve()):
+        fail(f"{place} exists, and no store is replaced: name another file", EXIT_INVALID)
+    if is_file:
+        check_place(place)
     with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
-        whole = Path(folder) / output.name
+        whole = Path(folder) / place.name
         with stores.Store(whole) as target:
             done = stores.copy_store(source, target, references)
-        try:
-            with replacing(output) as unfinished:
+        if is_file:
+            with new_file(place) as unfinished:
                 shutil.copyfile(whole, unfinished)
-        except OSError as error:
-            fail(f"{output} cannot be written: {error.strerror or error}", EXIT_FAILED)
     typer.echo(
-        f"Exported {len(done.new_runs)} runs and {len(done.new_experiments)} experiments to "
-        f"{output}"
+        f"Exported {len(done.new_runs)} runs and {len(done.new_experiments)} experiments to {place}"
     )
+
+
+def _usual_name(references: Sequence[str], suffix: str) -> str:
+    return _places.usual_name("export", [*references], "all", suffix)
+
+
+def _put(content: bytes, place: Path, *, overwrite: bool) -> None:
+    """Write to a place, of whichever kind it is."""
+    if _places.is_output(place):
+        typer.get_binary_stream("stdout").write(content)
+    elif not _places.is_nowhere(place):
+        with new_file(place, overwrite=overwrite) as unfinished:
+            unfinished.write_bytes(content)
 
 
 # The load of saved runs, for another tool.
@@ -78,6 +102,8 @@ def export_load(
     ------
     InvalidRequestError
         If there is no run, if the runs have several loads, or if the load is none of DiskSpd's.
+    ExportError
+        If the file cannot be written.
 
     """
     found = list({json.dumps(run.arguments): run for run in runs}.values())
@@ -90,14 +116,13 @@ def export_load(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        if output.exists() and not overwrite:
-            raise InvalidRequestError(f"{output} exists: add --overwrite, or name another file")
-        try:
-            with replacing(output) as unfinished:
-                unfinished.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InvalidRequestError(f"{output}: {error.strerror or error}") from error
+        references = [str(one.summary.id) for one in runs]
+        place = _places.place_of(output, _usual_name(references, _SUFFIXES[form]))
+        _put(text.encode(), place, overwrite=overwrite)
     show_notes(notes)
+
+
+_SUFFIXES = {LoadForm.FIO: "fio", LoadForm.DISKSPD: "txt", LoadForm.XML: "xml"}
 
 
 class Form(StrEnum):
@@ -146,7 +171,12 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file; its name says the form.", show_default=False
+            "--output",
+            "-o",
+            parser=_places.named,
+            help="The file, whose name says the form, or a folder for it. - is the standard "
+            "output.",
+            show_default=False,
         ),
     ] = None,
     form: Annotated[
@@ -184,8 +214,13 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
                 found = [replace(run, arguments=names.data(run.arguments)) for run in found]
             export_load(found, _LOADS[form], output, overwrite=overwrite)
             return
-        named = cast("Format | None", form and form.value)
-        chosen = named or (format_of(output) if output else "csv")
+        chosen = _chosen(form, output)
+        place = None
+        if output is not None:
+            suffix = chosen if table is TableChoice.RUNS else f"{table}.{chosen}"
+            words = ["redacted"] if redact else references or []
+            place = _places.place_of(output, _usual_name(words, suffix))
+            _check(place, chosen, overwrite=overwrite)
         if table is TableChoice.CELLS:
             rows = _cells(opened, references or [])
         elif table is not TableChoice.WHOLE:
@@ -196,10 +231,34 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             raise ExportError("whole results can only be exported as json: add --format json")
         if names is not None:
             rows = names.data(rows)
-        if output:
-            write_file(rows, chosen, output, overwrite=overwrite)
-        else:
-            write_text(rows, chosen, unguarded(sys.stdout))
+        _write(rows, chosen, place, overwrite=overwrite)
+
+
+def _chosen(form: Form | None, output: Path | None) -> Format:
+    """Return the form: that which is named, or which the file's name says."""
+    if form is not None:
+        return cast("Format", form.value)
+    if _places.suffix_of(output) or (output is not None and _places.is_plain(output)):
+        return format_of(cast("Path", output))
+    return "csv"
+
+
+def _check(place: Path, form: Format, *, overwrite: bool) -> None:
+    """Refuse a place that nothing can be written to, before anything is made for it."""
+    if _places.is_file(place, is_text=form in TEXT):
+        check_place(place, overwrite=overwrite)
+
+
+def _write(
+    rows: Sequence[dict[str, object]], form: Format, place: Path | None, *, overwrite: bool
+) -> None:
+    """Write a table to a place, of whichever kind it is."""
+    if place is None or (_places.is_output(place) and form in TEXT):
+        write_text(rows, form, unguarded(sys.stdout))
+    elif _places.is_output(place):
+        typer.get_binary_stream("stdout").write(content_of(rows, form))
+    elif not _places.is_nowhere(place):
+        write_file(rows, form, place, overwrite=overwrite)
 
 
 def _cells(store: Store, references: list[str]) -> list[dict[str, object]]:

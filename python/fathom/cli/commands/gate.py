@@ -13,7 +13,7 @@ import typer
 
 import fathom
 from fathom import gates as gating
-from fathom import report as reports
+from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, text_table
@@ -50,14 +50,13 @@ class Outputs(NamedTuple):
     as_json: bool
 
     @property
-    def to_output(self) -> str | None:
-        """The option whose file is the standard output, if there is one."""
-        files = {"--junit": self.junit, "--markdown": self.markdown}
-        return next((name for name, one in files.items() if str(one) == "-"), None)
+    def to_output(self) -> list[Path]:
+        """The files that are the standard output."""
+        return [one for one in (self.junit, self.markdown) if one and _places.is_output(one)]
 
     def check(self) -> None:
         """Refuse two documents on the standard output."""
-        if self.to_output is not None and (self.as_json or self.junit == self.markdown):
+        if self.to_output and (self.as_json or len(self.to_output) > 1):
             fail("the standard output holds one document: name a file for others", EXIT_INVALID)
 
 
@@ -77,7 +76,7 @@ def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | N
     if outputs.as_json:
         told = [{**asdict(one), "decision": one.decision} for one in judged]
         typer.echo(json.dumps({"decision": decision, "gates": told}, indent=2))
-    elif outputs.to_output is None:
+    elif not outputs.to_output:
         _show(judged)
     # What is found is shown before anything is written, which may fail.
     _write(judged, outputs)
@@ -118,10 +117,7 @@ def _write(judged: Sequence[JudgedGate], outputs: Outputs) -> None:
 
 
 def _put(place: Path, content: bytes, *, overwrite: bool) -> None:
-    if str(place) == "-":
-        typer.get_binary_stream("stdout").write(content)
-    else:
-        reports.write(place, content, force=overwrite)
+    _places.put(place, content, force=overwrite)
 
 
 def _show(judged: Sequence[JudgedGate]) -> None:

@@ -43,6 +43,7 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--output",
             "-o",
+            parser=_places.named,
             help="The file: .png, .svg, .pdf, or .json for the Vega-Lite specification; or a "
             "folder for it. - is the standard output.",
             show_default=False,

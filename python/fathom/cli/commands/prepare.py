@@ -244,6 +244,7 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
             doing = Conditioning(opened, permission, metric or ["iops"], as_json=as_json)
             doing.plan(context.args, wipc=wipc, wdpc=wdpc)
             doing.estimate(rate, tbw)
+            doing.refuse(is_asked=dry_run)
             done = doing.run() if not dry_run and doing.may_write(yes=yes) else []
             if as_json:
                 doing.show_json(done)

@@ -12,8 +12,14 @@ import fathom
 from fathom import experiments
 from fathom._digits import known_words, last_place, place_words
 from fathom._permission import typed
-from fathom.cli.commands._foresight import refuse_what_is_guarded
-from fathom.cli.commands._repeat_prepared import agree_to_prepare, prepare_for
+from fathom.cli.commands._foresight import refuse_what_cannot_run
+from fathom.cli.commands._repeat_prepared import (
+    agree_to_prepare,
+    estimate_of,
+    loads_of,
+    prepare_for,
+    show_estimate,
+)
 from fathom.cli.commands._resumed import named_experiment, resumed_permission, resumed_runner
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import (
@@ -24,6 +30,7 @@ from fathom.cli.common import (
     chosen_runner,
     exit_code,
     fail,
+    is_there,
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
@@ -34,6 +41,7 @@ from fathom.units import clock_words
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
+    from fathom.experiments.prepare import Estimate
     from fathom.experiments.repeat import MetricSummary, RepeatPolicy, Repetition
     from fathom.store import Store
 
@@ -83,16 +91,14 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     if dry_run and resume is not None:
         fail("--dry-run: a repetition is resumed as it was planned", EXIT_INVALID)
     try:
+        tool = {} if resume is not None else chosen_runner(runner)
+        wish = _Wish(policy, label, precondition, yes, tool)
         if dry_run:
-            load, name = single_step(arguments)[0], chosen_runner(runner).get("runner")
-            one_s = experiments.asked_run_s(load, runner or "fathom")
-            _foresee(policy, one_s, as_json=as_json)
-            refuse_what_is_guarded([load], permission, name)
+            _foresee(arguments, wish, permission, store, as_json=as_json)
             return
         with opened_store(store, make=resume is None) as opened:
             if resume is None:
-                wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
-                experiment_id = _begun(opened, arguments, wish, as_json=as_json)
+                experiment_id = _begun(opened, arguments, wish, permission, as_json=as_json)
             else:
                 experiment_id = _experiment_id(opened, resume)
                 resumed_runner(opened, experiment_id, runner)
@@ -108,17 +114,39 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         fail(found.failure, EXIT_FAILED)
 
 
-def _foresee(policy: RepeatPolicy, one_s: float, *, as_json: bool) -> None:
-    """Say how many runs there are, and how long they take."""
+def _estimate(where: str | None, kind: str, load: list[str]) -> Estimate | None:
+    """Return what preconditioning takes; a rate is known where there is a store already."""
+    if kind == "none":
+        return None
+    if not is_there(where):
+        return estimate_of(None, kind, load)
+    with opened_store(where, make=False) as store:
+        return estimate_of(store, kind, load)
+
+
+def _foresee(
+    rest: list[str], wish: _Wish, permission: Permission, where: str | None, *, as_json: bool
+) -> None:
+    """Say how many runs there are, how long they take, and what would be refused."""
+    load, _name = single_step(rest)
+    policy, kind, name = wish.policy, wish.precondition, wish.tool.get("runner")
+    loads, one_s = loads_of(kind, load), experiments.asked_run_s(load, name or "fathom")
+    estimate = _estimate(where, kind, load)
     least_s, most_s = policy.pilot * one_s, policy.most * one_s
     if as_json:
-        runs = {"least_runs": policy.pilot, "most_runs": policy.most}
-        typer.echo(json.dumps({**runs, "least_s": least_s, "most_s": most_s}))
-        return
-    typer.echo(
-        f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
-        f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
-    )
+        told: dict[str, object] = {"least_runs": policy.pilot, "most_runs": policy.most}
+        told |= {"least_s": least_s, "most_s": most_s}
+        if estimate is not None:
+            told["precondition"] = {"kind": kind, **asdict(estimate)}
+        typer.echo(json.dumps(told))
+    else:
+        if estimate is not None:
+            show_estimate(kind, estimate, is_asked=True)
+        typer.echo(
+            f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
+            f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
+        )
+    refuse_what_cannot_run(loads, permission, name, is_asked=True)
 
 
 class _Wish(NamedTuple):
@@ -129,9 +157,13 @@ class _Wish(NamedTuple):
     tool: dict[str, str]
 
 
-def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
+def _begun(
+    store: Store, rest: list[str], wish: _Wish, permission: Permission, *, as_json: bool
+) -> int:
     arguments, name = single_step(rest)
-    fathom.parse(arguments)  # What is wrong with them is reported before anything is saved.
+    # What is wrong with them is reported before anything is saved.
+    loads = loads_of(wish.precondition, arguments)
+    refuse_what_cannot_run(loads, permission, wish.tool.get("runner"))
     if wish.precondition != "none":
         agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
     return experiments.begin_repeat(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -65,6 +64,7 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--output",
             "-o",
+            parser=_places.named,
             help="The file, whose name says the form, or a folder for it; a folder for png and "
             "svg. - is the standard output.",
             show_default=False,
@@ -186,9 +186,8 @@ def _form_of(output: Path | None) -> FormChoice:
 
 
 def _default_name(references: list[str], form: FormChoice) -> str:
-    words = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(references)).strip("-.")[:60]
-    name = f"fathom-report-{words or 'newest'}"
-    return name if form in (FormChoice.PNG, FormChoice.SVG) else f"{name}.{form.value}"
+    is_folder = form in (FormChoice.PNG, FormChoice.SVG)
+    return _places.usual_name("report", references, "newest", "" if is_folder else form.value)
 
 
 def _content(material: Material, form: FormChoice) -> bytes:

@@ -13,7 +13,7 @@ import typer
 
 import fathom
 from fathom import clusters
-from fathom._files import replacing
+from fathom._export import new_file
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.resources import content_of, file_text, show_resources
@@ -120,15 +120,8 @@ def _here() -> list[Found]:
 def _write(report: ClusterReport, place: Path, *, overwrite: bool) -> None:
 
     text = file_text(report, place)
-    if place.exists() and not overwrite:
-        fail(f"{place} exists: name another file, or add --overwrite", EXIT_INVALID)
-    try:
-        with replacing(place) as unfinished:
-            unfinished.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise fathom.InvalidRequestError(
-            f"{place} cannot be written: {error.strerror or error}"
-        ) from error
+    with new_file(place, overwrite=overwrite) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
     typer.echo(f"{place}: {len(report.rows)} rows", err=True)
 
 

@@ -11,7 +11,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom._permission import typed
-from fathom.cli.commands._foresight import refuse_what_is_guarded
+from fathom.cli.commands._foresight import some_cannot_run
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -124,8 +124,9 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         )
         if dry_run:
             show_forecast(plan, forecast, as_json=as_json)
-            refuse_what_is_guarded(plan.typical_loads(), permission, plan.runner)
+            _foresee(plan, permission)
             return
+        some_cannot_run(plan.typical_loads(), permission, plan.runner)
         with opened_store(store) as opened:
             _begin(opened, (plan, forecast), label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
@@ -133,6 +134,12 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+def _foresee(plan: SweepPlan, permission: Permission) -> None:
+    """Say what cannot be measured, and end as the sweep will."""
+    if some_cannot_run(plan.typical_loads(), permission, plan.runner, is_asked=True):
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _begin(

@@ -12,6 +12,7 @@ import typer
 import fathom
 from fathom import report as reports
 from fathom import trends
+from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
@@ -76,7 +77,7 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
 
 def show_trend(asked: Asked, store: str | None) -> None:
     """Find a trend, show it, and end with the exit code of an alert if one was requested."""
-    form = "" if asked.output is None else asked.output.suffix.lower().removeprefix(".")
+    form = _places.suffix_of(asked.output)
     if asked.output is not None and form not in (*_FORMS, "json"):
         fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
     if asked.notify and not asked.alert:
@@ -219,6 +220,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--output",
             "-o",
+            parser=_places.named,
             help="Draw it to this file: .png, .svg, .pdf, or .json for Vega-Lite.",
             show_default=False,
         ),

@@ -12,7 +12,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom._permission import typed
-from fathom.cli.commands._foresight import refuse_what_is_guarded
+from fathom.cli.commands._foresight import some_cannot_run
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -106,9 +106,9 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
         )
         if dry_run:
             show_tune_forecast(plan, plan.forecast(), as_json=as_json)
-            load = plan.run_arguments((plan.threads[0], plan.depths[0]))
-            refuse_what_is_guarded([load], permission, plan.runner)
+            some_cannot_run(plan.typical_loads(), permission, plan.runner, is_asked=True)
             return
+        some_cannot_run(plan.typical_loads(), permission, plan.runner)
         with opened_store(store) as opened:
             _begin(opened, plan, label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:

@@ -117,6 +117,8 @@ class TurnsPlan:
         """
         for metric in (*self.metrics, *self.deciding):
             metric_column(metric)
+        if self.most < LEAST_PAIRS:
+            raise ValueError(f"there are at least {LEAST_PAIRS} pairs, not at most {self.most}")
         if not LEAST_PAIRS <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {LEAST_PAIRS} to {self.most} pairs, not {self.pilot}")
         for name, value in (

@@ -89,11 +89,14 @@ class SweepPlan:
         return [*grid.arguments(cell), *times, *self.arguments]
 
     def typical_loads(self) -> list[list[str]]:
-        """Return all arguments of the cell that reads and of the one that writes the most."""
-        grid = Grid(self.axes)
-        loads = [self.cell_arguments(grid, cell) for cell in range(len(grid))]
-        shares = self.write_shares
-        return [loads[shares.index(share)] for share in {min(shares), max(shares)}]
+        """Return all arguments of cells that stand for all of them.
+
+        These are the cells that read and that write the most, and those with an extreme value of
+        one parameter, or a name, and the greatest values of all others.
+        """
+        grid, shares = Grid(self.axes), self.write_shares
+        extreme = {shares.index(min(shares)), shares.index(max(shares)), *grid.corners()}
+        return [self.cell_arguments(grid, cell) for cell in sorted(extreme)]
 
     @cached_property
     def write_shares(self) -> list[float]:

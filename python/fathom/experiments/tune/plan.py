@@ -106,6 +106,11 @@ class TunePlan:
             *self.arguments,
         ]
 
+    def typical_loads(self) -> list[list[str]]:
+        """Return all arguments of the least and of the greatest load."""
+        first, last = (self.threads[0], self.depths[0]), (self.threads[-1], self.depths[-1])
+        return [self.run_arguments(load) for load in dict.fromkeys((first, last))]
+
     def search(self) -> KneeSearch:
         """Return a search that has measured nothing yet."""
         return KneeSearch(self.threads, self.depths, self.goal)

@@ -7,7 +7,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from fathom._files import read_bytes, replacing
+from fathom._files import anything, read_bytes, replacing, why_no_file
 from fathom.report.collect.gather import ReportError
 
 if TYPE_CHECKING:
@@ -36,16 +36,10 @@ def check_place(path: Path, *, force: bool = False) -> None:
         Fathom did not make and ``force`` is false.
 
     """
-    if not path.parent.is_dir():
-        raise ReportError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ReportError(f"{path} is a folder: name a file in it")
-    if path.exists() and not path.is_file():
-        raise ReportError(
-            f"{path} is a device, a pipe or a socket, and no file: name a file, or send the "
-            "standard output there (-o -)"
-        )
-    if path.exists() and not force and not _is_ours(path):
+    why = why_no_file(path)
+    if why is not None:
+        raise ReportError(f"{path} {why}")
+    if path.exists() and not force and not _may_go(path):
         raise ReportError(
             f"{path} exists and is no report of Fathom's, or was edited since: name another file, "
             "or add --overwrite"
@@ -64,18 +58,21 @@ def write(path: Path, content: bytes, *, force: bool = False) -> None:
     """
     check_place(path, force=force)
     try:
-        with replacing(path) as unfinished:
+        may_go = anything if force else _may_go
+        with replacing(path, may_go=may_go, keep=True) as unfinished:
             unfinished.write_bytes(sealed(content))
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a file is, byte for byte, one that Fathom has written."""
+def _may_go(path: Path) -> bool:
+    """Whether a file is, byte for byte, one that Fathom has written, or has nothing to lose."""
     try:
         found = read_bytes(path, most_mib=_MOST_MIB)
     except OSError:
         return False
+    if not found:
+        return True
     before, after = _parted(found)
     seal_bytes = len(_seal(found))
     return sealed(before[:-seal_bytes] + after) == found
