@@ -56,7 +56,8 @@ pub fn foresee_room<'a>(
         let Some(path) = file.location.local().map(real_path) else { return Ok(()) };
         let given_back_bytes = fs::metadata(&path).map_or(0, |found| found.allocated_bytes());
         match room::check(&path, file.size_bytes, given_back_bytes) {
-            // What else speaks against the file is said where that is looked at. One that is kept takes no room.
+            // What else speaks against the file is said where that is looked at. One that is kept takes no
+            // room.
             Err(why @ (PrepareError::NoSpace { .. } | PrepareError::TooLarge { .. }))
                 if !matches!(super::fate(file), Ok(Created::Kept)) =>
             {
