@@ -232,16 +232,16 @@ def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
 def test_what_is_asked_decides_how_many_runs_there_are(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = machine(monkeypatch, factor=1e-9, noise=10.0)
+    made = machine(monkeypatch, noise=0.0005)
     compare_interleaved(kept, NativeRunner(kept), PLAN)
     calm = len(made.sides)
     assert calm == 2 * PLAN.pilot
-    made = machine(monkeypatch, factor=1e-9, noise=10.0)
+    made = machine(monkeypatch, noise=0.02)
     plan = TurnsPlan(PLAN.a, PLAN.b, pilot=4, most=7, seed=1)
     found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (14, False)
     # The 99th percentile of all these runs is the same: its condition takes no more than the pilot.
-    made = machine(monkeypatch, factor=1e-9, noise=10.0)
+    made = machine(monkeypatch, noise=0.02)
     plan = TurnsPlan(PLAN.a, PLAN.b, conditions=("p99>+5%",), pilot=4, most=7, seed=1)
     found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (8, True)
