@@ -71,14 +71,18 @@ impl Runner<'_> {
             return self.cannot_begin(reason);
         }
         for span in &self.plan.spans {
-            match self.create(&span.create).and_then(|()| self.look_before(span)) {
-                Ok(()) if !self.events.wait_for_start(self.stop) => {
-                    let words = "the run was ended before it started";
-                    return self.cannot_begin(Failure::new(Kind::Interrupted, words));
-                }
-                Ok(()) if self.span(span) => {}
-                Ok(()) => return,
-                Err(reason) => return self.cannot_begin(reason),
+            if let Err(reason) = self.create(&span.create) {
+                return self.cannot_begin(reason);
+            }
+            if !self.events.wait_for_start(self.stop) {
+                let words = "the run was ended before it started";
+                return self.cannot_begin(Failure::new(Kind::Interrupted, words));
+            }
+            if let Err(reason) = self.look_before(span) {
+                return self.cannot_begin(reason);
+            }
+            if !self.span(span) {
+                return;
             }
         }
     }
@@ -103,7 +107,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What was looked at before other files were made or other time spans ran is looked at again.
+    /// What was looked at before other files were made, before an event came, or before other time spans ran, is
+    /// looked at again.
     fn look_before(&self, span: &SpanPlan) -> Result<(), Failure> {
         let overwrite = self.job.permission.overwrite;
         let found = prepare::look_before(span, overwrite, &self.checked, self.sink);
