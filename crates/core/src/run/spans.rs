@@ -107,8 +107,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What was looked at before other files were made, before an event came, or before other time spans ran, is
-    /// looked at again.
+    /// What was looked at before other files were made, an event came, or other time spans ran, is looked at
+    /// again.
     fn look_before(&self, span: &SpanPlan) -> Result<(), Failure> {
         let overwrite = self.job.permission.overwrite;
         let found = prepare::look_before(span, overwrite, &self.checked, self.sink);
