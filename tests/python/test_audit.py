@@ -79,9 +79,10 @@ def test_what_cannot_be_noted_is_not_run(here: Path, theirs: Path) -> None:
             "CREATE TRIGGER full BEFORE INSERT ON overrides BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
     raw.close()
-    for store in (None, Store()):
-        with pytest.raises(StoreError):
-            measure(store, [*SHORT, str(theirs)], permission=Permission(overwrite=True))
+    with Store() as opened:
+        for store in (None, opened):
+            with pytest.raises(StoreError):
+                measure(store, [*SHORT, str(theirs)], permission=Permission(overwrite=True))
     assert theirs.read_bytes() == before
 
 

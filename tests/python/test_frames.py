@@ -13,6 +13,8 @@ import pytest
 from fathom import Result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fathom._frames import Tabular
 
 _FIXTURES = Path(__file__).parent / "fixtures"
@@ -20,13 +22,13 @@ _LOAD = "--engine=null -c1M -b4K -r -w50 -L -D200 -W0 -d1"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> fathom.Store:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fathom.Store]:
     folder: Path = tmp_path_factory.mktemp("frames")
-    opened = fathom.Store(folder / "s.sqlite")
-    words = ["--engine=null", "-c1M", "-b4K", "-L", str(folder / "x.dat")]
-    fathom.sweep(words, {"depth": "2,1"}, store=opened, duration_s=1, warm_up_s=0)
-    fathom.repeat(f"{_LOAD} {folder / 'x.dat'}", store=opened, pilot=2, most=2)
-    return opened
+    with fathom.Store(folder / "s.sqlite") as opened:
+        words = ["--engine=null", "-c1M", "-b4K", "-L", str(folder / "x.dat")]
+        fathom.sweep(words, {"depth": "2,1"}, store=opened, duration_s=1, warm_up_s=0)
+        fathom.repeat(f"{_LOAD} {folder / 'x.dat'}", store=opened, pilot=2, most=2)
+        yield opened
 
 
 def _same_in_all(found: Tabular, table: str) -> list[dict[str, object]]:

@@ -78,7 +78,8 @@ def test_break_2_a_workload_file_cannot_carry_the_override(
     assert done.returncode == 2
     assert all(words in done.stderr for words in (str(path), option, "take it out there"))
     assert theirs.read_bytes() == before
-    assert not Store().runs.list()
+    with Store() as store:
+        assert not store.runs.list()
 
 
 def test_a_person_types_it_behind_a_workload_and_it_holds(here: Path, theirs: Path) -> None:
