@@ -224,7 +224,8 @@ class Database:
             raise self._translated(error) from error
         except OverflowError:
             raise NotFoundError(f"{self.name} has nothing with so large a number") from None
-        except SQLAlchemyError as error:
+        # The name of a host that is none, such as "." (encodings.idna).
+        except (SQLAlchemyError, UnicodeError) as error:
             words = self._without_secrets(error)
             raise StoreError(f"the store {self.name} cannot be used: {words}") from None
 
