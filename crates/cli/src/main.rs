@@ -24,6 +24,7 @@ use fathom_core::shown::from_os;
 use fathom_sys::event::NamedEvent;
 use fathom_sys::privileges;
 
+use destination::Beside;
 use output::{Code, complain, print};
 
 /// That of musl serves many threads one after the other, and waits in a loop: a thousand threads took half
@@ -92,14 +93,11 @@ fn act(invocation: Invocation) -> ExitCode {
 /// Looks at the machine, and tells what slows a measurement there.
 fn doctor(request: &DoctorRequest) -> ExitCode {
     let targets = request.targets.iter().map(String::as_str);
-    let destination = match destination::destination(
-        request.json_file.as_deref(),
-        targets,
-        destination::Beside::default(),
-    ) {
-        Ok(destination) => destination,
-        Err(code) => return code,
-    };
+    let destination =
+        match destination::destination(request.json_file.as_deref(), targets, Beside::default()) {
+            Ok(destination) => destination,
+            Err(code) => return code,
+        };
     let diagnosis = fathom_core::doctor::examine(&request.targets);
     let printed = print(&output::diagnosis(&diagnosis, request.format));
     let text = json::write_diagnosis(&diagnosis);

@@ -17,7 +17,7 @@ use fathom_core::run::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::destination::{self, Destination};
+use crate::destination::{self, Beside, Destination};
 use crate::leave;
 use crate::login;
 use crate::output::{self, Code, complain, print};
@@ -154,14 +154,11 @@ fn unfitting(unfit: &Unfit) -> ExitCode {
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
-    let destination = match destination::destination(
-        file,
-        targets.map(String::as_str),
-        destination::Beside::default(),
-    ) {
-        Ok(destination) => destination,
-        Err(code) => return code,
-    };
+    let destination =
+        match destination::destination(file, targets.map(String::as_str), Beside::default()) {
+            Ok(destination) => destination,
+            Err(code) => return code,
+        };
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
@@ -182,7 +179,7 @@ fn destination(job: &Job) -> Result<Destination, ExitCode> {
     let spans = job.profile().time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
     let (permission, options) = (&job.permission, job.options());
-    let beside = destination::Beside {
+    let beside = Beside {
         journal: options.verify_journal.as_deref().filter(|_| options.verify),
         may_overwrite: permission.overwrite,
         protect: &permission.protect,

@@ -80,18 +80,23 @@ impl Alone {
         self.state(file) == State::Touched
     }
 
-    /// Whether it is certain that nobody else has written to a file since [`Alone::begin`].
-    pub(crate) fn is_untouched(&self, file: Identity) -> bool {
-        self.state(file) == State::Clean
-    }
-
     /// Whether it is certain that nobody else has written to `file`, which is open for reading, and that
     /// nobody can without opening it again. Whoever of this process has it open for writing counts, too.
     pub(crate) fn is_alone(&self, file: &File) -> bool {
+        self.is_clean(file, |file| self.is_free(file))
+    }
+
+    /// The same of `file` that is open for writing here, by this descriptor alone; nobody may have it open
+    /// for reading either.
+    pub(crate) fn is_alone_writing(&self, file: &File) -> bool {
+        self.is_clean(file, lease::is_open_here_alone)
+    }
+
+    fn is_clean(&self, file: &File, is_free: impl FnOnce(&File) -> bool) -> bool {
         let Ok(identity) = identity::of_open(file) else { return false };
         // The kernel notes that a file is closed before it counts it as closed.
         self.state(identity) == State::Clean
-            && self.is_free(file)
+            && is_free(file)
             && self.state(identity) == State::Clean
     }
 

@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::{Held, replaced};
 use fathom_sys::identity;
-use fathom_sys::{extents, lease, space};
+use fathom_sys::{extents, space};
 
 use crate::guard::{
     Alone, Checked, Finding, Found, Place, folder_of, has_foreign_writer, real_path,
@@ -247,9 +247,8 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
 /// Whether the file holds nothing but what was written into it here: nobody else can have written to it, or
 /// all of its data show it. What is too much to read again while somebody waits may be anybody's.
 fn is_still_ours(file: &File, alone: &Alone) -> bool {
-    let is_untouched = || identity::of_open(file).is_ok_and(|made| alone.is_untouched(made));
     // Who has it open may have written to it already, and is noted only when it is closed.
-    if is_untouched() && lease::is_open_here_alone(file) && is_untouched() {
+    if alone.is_alone_writing(file) {
         return true;
     }
     let look = || -> io::Result<bool> {
