@@ -70,6 +70,7 @@ fn the_journal_of_a_verified_run_was_not_explained() {
     std::fs::write(place("notes"), "milk, bread\n").unwrap();
     std::fs::write(place("empty"), "").unwrap();
     std::os::unix::fs::symlink("empty", place("link")).unwrap();
+    std::os::unix::fs::symlink("nothing", place("dangling")).unwrap();
     let load = "-b4K -W0 -d60 --stop-ios=64 -w100";
     let both = |journal: &str, target: &str| {
         let args = format!("--verify-journal={journal} -c1M {load} {target}");
@@ -82,7 +83,8 @@ fn the_journal_of_a_verified_run_was_not_explained() {
     };
     for (journal, target, code, words) in [
         ("notes", "t.dat", 2, "'notes' is no journal of a verified run and is left alone"),
-        (".", "t.dat", 2, "is no journal of a verified run"),
+        (".", "t.dat", 2, "'.' is a directory and is left alone"),
+        ("dangling", "t.dat", 2, "'dangling' is a symbolic link that leads to no file"),
         ("no/where", "t.dat", 1, "cannot open the folder of the journal 'no/where'"),
         ("./new.dat", "new.dat", 2, "the journal './new.dat' is a target too"),
         // That file was written, and the link removed.
@@ -217,4 +219,49 @@ fn without_libblkid_data_of_others_are_refused_without_their_name() {
         text.contains("neither diskspd nor fathom made") && text.contains("libblkid is not here"),
         "{text}"
     );
+}
+
+/// The run ended with an error where it was said to go ahead, or with another file made already.
+#[test]
+fn files_that_cannot_be_made_were_explained_as_made() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nowhere/t.dat", folder.path().join("link")).unwrap();
+    for (targets, words) in [
+        ("link", "nowhere' does not exist"),
+        ("new.dat link", "nowhere' does not exist"),
+        ("/sys/t.dat", "may not be made: its folder is of sysfs"),
+        ("new.dat /proc/self/t.dat", "may not be made: its folder is of proc"),
+    ] {
+        let args = format!("-c1M -b4K -W0 -d1 {targets}");
+        let explained = diskspd(folder.path(), &format!("--explain {args}"));
+        let ran = diskspd(folder.path(), &args);
+        for output in [explained, ran] {
+            let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{targets}: {told}");
+            assert!(told.contains(words), "{targets}: {told}");
+        }
+        assert!(!folder.path().join("new.dat").exists(), "{targets}");
+    }
+}
+
+/// The result took the place of the target, which was then somebody's.
+#[test]
+fn a_result_went_by_a_link_to_where_the_target_was_to_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("d")).unwrap();
+    for (link, to) in [("j", "t.dat"), ("d/j", "../t.dat"), ("k", "j")] {
+        std::os::unix::fs::symlink(to, folder.path().join(link)).unwrap();
+        for explain in ["--explain ", ""] {
+            let args = format!("{explain}-c1M -b4K -W0 -d1 --json={link} t.dat");
+            let output = diskspd(folder.path(), &args);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+            assert!(said.contains("it is a target of this run"), "{args}: {said}");
+            assert!(!folder.path().join("t.dat").exists(), "{args}");
+        }
+    }
+    let output = diskspd(folder.path(), "--explain -c1M -d1 --json=r/ t.dat");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("its name ends as that of a folder does"), "{said}");
+    assert_eq!(output.status.code(), Some(3));
 }

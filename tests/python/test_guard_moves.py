@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -304,6 +305,51 @@ def test_a_file_below_an_overlay_is_copied_up_if_ours_and_left_if_somebodys(
         _must_pass(upper / "ours")
         _put_words(place / "ours")
         _must_be_refused(upper / "ours")
+
+
+def _waiting(path: Path) -> subprocess.Popen[bytes]:
+    """Start a run that has looked at its target and waits for its event."""
+    before = os.getxattr(path, "user.fathom.made")
+    command = [diskspd(), "-d1", "-W0", "-b4K", "-w100", "--stop-ios=40", f"-yr{path.name}", path]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while os.getxattr(path, "user.fathom.made") == before and time.monotonic() < end:
+        time.sleep(0.01)
+    return run
+
+
+def _is_refused_behind_its_event(run: subprocess.Popen[bytes], path: Path) -> None:
+    subprocess.run([diskspd(), f"-ye{path.name}"], check=True)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 1, said
+    assert _WORDS in path.read_bytes()
+
+
+@pytest.mark.parametrize("is_held", [False, True], ids=["closed", "held in the layer"])
+def test_a_file_on_an_overlay_was_written_over_behind_the_look(
+    tmp_path: Path, *, is_held: bool
+) -> None:
+    """The kernel notes nobody who writes there, and knows who writes to a layer by the layer alone."""
+    with ExitStack() as stack:
+        place = _overlay(stack, tmp_path)
+        if place is None:
+            pytest.skip("no overlay can be mounted here")
+        path = _made(place / f"t{os.getpid()}-{is_held}")
+        time.sleep(0.05)
+        run = _waiting(path)
+        written = tmp_path / "upper" / path.name if is_held else path
+        with written.open("r+b") as file:
+            file.seek(_AT)
+            file.write(_WORDS)
+            file.flush()
+            if not is_held:
+                file.close()
+            _is_refused_behind_its_event(run, path)
+        # What nobody has touched passes, also behind time spans of this run.
+        other = _made(place / f"u{os.getpid()}-{is_held}")
+        run = _waiting(other)
+        subprocess.run([diskspd(), f"-ye{other.name}"], check=True)
+        assert run.communicate(timeout=60) and run.returncode == 0
 
 
 def test_a_snapshot_of_a_file_system_has_files_of_ours_and_of_somebody(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fathom_core::guard::{forbidden_place, forbidden_to_overwrite};
-use fathom_sys::file::{may_write, open_stream_to_write};
+use fathom_sys::access::may_make_in;
+use fathom_sys::file::open_stream_to_write;
 use fathom_sys::identity::{self, Identity};
+use fathom_sys::places::{folder_of, real_path, whole_path};
 
 use crate::output::{Code, complain};
-use crate::whole_file::{Place, folder_of};
+use crate::whole_file::Place;
 
 /// Names of standard output, which is written to as it stands.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
@@ -151,25 +153,24 @@ fn stream(path: &Path, kind: FileType) -> Result<Destination, Obstacle> {
 
 /// Whether both names lead to the same place, or, if that is doubtful, the target to this object.
 fn is_same(path: &Path, target: &Path, doubtful: Option<Identity>) -> bool {
-    let folder = |path| fs::canonicalize(folder_of(path)).ok();
-    let is_named_so = path.file_name() == target.file_name()
-        && folder(path).is_some_and(|place| folder(target) == Some(place));
-    is_named_so
+    whole_path(path).is_some_and(|place| whole_path(target) == Some(place))
         || doubtful.is_some_and(|object| identity::of(target).is_ok_and(|other| object == other))
 }
 
 /// Asks whether a file may be made at a path.
 fn check_folder(path: &Path) -> Result<(), Obstacle> {
-    let folder = folder_of(path);
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        let why = "its name ends as that of a folder does; name a file in it";
+        return Err(Obstacle::Wrong(why.to_owned()));
+    }
+    let path = real_path(path);
+    let folder = folder_of(&path);
     if !folder.is_dir() {
         let shown = folder.display();
         let why = format!("there is no folder '{shown}'; make it, or correct the path");
         return Err(Obstacle::Wrong(why));
     }
-    may_write(folder).map_err(|error| {
-        let why = format!("its folder may not be written to ({error}); name another place");
-        Obstacle::Wrong(why)
-    })
+    may_make_in(folder).map_err(|why| Obstacle::Wrong(format!("{}; name another place", why.words)))
 }
 
 #[cfg(test)]

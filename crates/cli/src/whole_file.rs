@@ -11,6 +11,7 @@ use std::time::Duration;
 use fathom_core::report::json;
 use fathom_sys::held::{Directory, Held, Removal};
 use fathom_sys::identity::{self, Identity};
+use fathom_sys::places::{folder_of, real_path};
 use fathom_sys::words::try_lock;
 
 /// Between looks at whether another process has written its result.
@@ -34,7 +35,7 @@ impl Place {
     /// Looks at the file that stands at a path, if there is one, and holds it and its folder. A link stays,
     /// and what it names is looked at.
     pub fn look(path: &Path, may_overwrite: bool) -> io::Result<Self> {
-        let real = fs::canonicalize(path).unwrap_or_else(|_| behind_links(path));
+        let real = fs::canonicalize(path).unwrap_or_else(|_| real_path(path));
         let name = real.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_owned();
         let directory = Directory::take(folder_of(&real))?;
         let found = match directory.hold(&name) {
@@ -205,26 +206,6 @@ impl Place {
             _ => return None,
         };
         Some(refused(name, what))
-    }
-}
-
-/// What a path with symbolic links that lead to nothing yet names.
-fn behind_links(path: &Path) -> PathBuf {
-    /// As many links as the kernel follows in a row.
-    const LINKS_MAX: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = folder_of(&path).join(link);
-    }
-    path
-}
-
-/// The folder that a path lies in.
-pub fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }
 

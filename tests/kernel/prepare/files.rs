@@ -1,9 +1,11 @@
 //! Files: sparse, reserved, created, kept, refused, interrupted, and where there is no room.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::guard;
@@ -238,6 +240,53 @@ fn an_interrupted_creation_removed_a_file_that_was_there_before() {
     let said = interrupted_by_a_writer(&fed);
     assert!(said.contains("was not removed, since somebody else may have written"), "{said}");
     assert!(fs::read(&fed).expect("it stays").starts_with(b"Dear Anna, "));
+}
+
+/// Who had it open meanwhile, and had not written yet, wrote into a file without a name.
+#[test]
+fn a_file_that_somebody_held_open_for_writing_was_removed_and_emptied() {
+    let home = home();
+    let (new, ours) = (home.path().join("new"), home.path().join("ours"));
+    make(&ours, MIB).expect("made");
+    for path in [new, ours] {
+        let holder = Mutex::new(None);
+        let stop = AtomicBool::new(false);
+        let hold_and_stop = |event: Event| {
+            let Event::Filling { done_bytes, .. } = event else { return };
+            if done_bytes >= 8 * MIB && !stop.swap(true, Ordering::Relaxed) {
+                *holder.lock().unwrap() = Some(Holder::of(&path));
+            }
+        };
+        let location = Location::here(&path);
+        let file = FilePlan { location, size_bytes: 64 * MIB, ..FilePlan::default() };
+        let made = prepare::create(&file, false, &mut Checked::default(), &stop, &hold_and_stop);
+        let said = made.expect_err("stopped").to_string();
+        assert!(said.contains("was not removed, since somebody else may have written"), "{said}");
+        drop(holder);
+        assert!(fs::read(&path).expect("it stays").starts_with(b"Dear Ada, "));
+    }
+}
+
+/// Another process that has a file open for writing, and writes to it at its end.
+struct Holder(std::process::Child);
+
+impl Holder {
+    fn of(path: &Path) -> Self {
+        let script = "exec 3<>\"$0\"; echo open; read line; printf 'Dear Ada, ' >&3";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = shell.spawn().expect("a shell");
+        let mut said = [0; 5];
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut said).expect("it has it open");
+        Self(child)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.stdin.take();
+        self.0.wait().expect("it ends");
+    }
 }
 
 /// The same, where somebody writes to the first block meanwhile, which is written last.

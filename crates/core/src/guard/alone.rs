@@ -3,7 +3,8 @@
 //! Two things tell it together, and neither costs anything per I/O. The kernel notes whoever closes a file
 //! that was open for writing (`sys/watch.rs`); and by a lease it tells whether somebody still has it open
 //! so, by a mapping or a descriptor on its way too (`sys/lease.rs`). Where one of them is not to be had, or
-//! others reach the file on ways that are not seen from here, nothing is vouched for.
+//! others reach the file on ways that are not seen from here, nothing is vouched for; whether it was changed
+//! is then told by its state: length, and the time of the last change of its data.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,24 +12,59 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fathom_sys::file_state::{self, COARSE_NS, FileState, TICK_NS, clock_ns};
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::kernel_files;
 use fathom_sys::lease::{self, Writers};
 use fathom_sys::watch::{Deed, Handle, Watch};
 
 use super::Guard;
+use super::layers::Layer;
 
 /// How often in all, and how long each time, it is waited for this process to have a file open no more: the
 /// kernel closes some files behind it.
 const PAUSES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(2);
+/// Behind it, the time of the last change is older than a tick.
+const SETTLING: Duration = Duration::from_millis(12);
 
 /// The files that a run may write, watched.
 #[derive(Debug, Default)]
 pub struct Alone {
     watch: Option<Watch>,
     files: Mutex<BTreeMap<Identity, Watched>>,
+    /// The state in which each file was when it was looked at, or when this run was done with it.
+    states: Mutex<BTreeMap<Identity, Stood>>,
+    /// What stands for a file in other layers of an overlay.
+    layers: Mutex<BTreeMap<Identity, Vec<Layer>>>,
     pauses: AtomicU32,
+}
+
+/// The state of a file, when it was looked at.
+#[derive(Debug, Clone, Copy)]
+struct Stood {
+    state: FileState,
+    at_ns: i64,
+}
+
+impl Stood {
+    fn now(file: &File) -> Option<Self> {
+        let state = file_state::of(file).ok()?;
+        Some(Self { state, at_ns: clock_ns() })
+    }
+
+    /// Whether a file is as it was, and a change would show. What was changed within the last tick before
+    /// the look may have been changed again behind it, with the same time.
+    fn is_now(&self, file: &File) -> bool {
+        let FileState { inode, born_ns, size_bytes, modified_ns, .. } = self.state;
+        let is_same = |now: FileState| {
+            (now.inode, now.born_ns, now.size_bytes, now.modified_ns)
+                == (inode, born_ns, size_bytes, modified_ns)
+        };
+        self.at_ns - modified_ns > TICK_NS
+            && modified_ns % COARSE_NS != 0
+            && file_state::of(file).is_ok_and(is_same)
+    }
 }
 
 #[derive(Debug)]
@@ -55,6 +91,7 @@ impl Alone {
 
     /// Watches a file from now on.
     pub(crate) fn add(&self, file: &File) {
+        self.note_state(file);
         let Some(watch) = &self.watch else { return };
         let is_file = file.metadata().is_ok_and(|found| found.is_file());
         // Others reach these on ways that the watch does not see.
@@ -65,6 +102,37 @@ impl Alone {
             let watched = Watched { handle, state: State::Unknown };
             self.files().entry(identity).or_insert(watched);
         }
+    }
+
+    /// Notes the state in which a file is, which has just been looked at.
+    fn note_state(&self, file: &File) {
+        if let (Ok(identity), Some(stood)) = (identity::of_open(file), Stood::now(file)) {
+            lock(&self.states).insert(identity, stood);
+        }
+    }
+
+    /// Takes note of files that this run has written to, and is done with for now: what is changed from now
+    /// on was changed by others. Those of which the kernel takes notes need no time for that.
+    pub(crate) fn settle<'a>(&self, files: impl Iterator<Item = &'a File>) {
+        let is_unknown = |file: &&File| {
+            identity::of_open(file).is_ok_and(|one| self.state(one) == State::Unknown)
+        };
+        let files: Vec<&File> = files.filter(is_unknown).collect();
+        if !files.is_empty() {
+            std::thread::sleep(SETTLING);
+            for file in files {
+                self.note_state(file);
+            }
+        }
+    }
+
+    /// Notes what stands for a file in other layers.
+    fn note_layers(&self, file: Identity, layers: &[Layer]) {
+        lock(&self.layers).insert(file, layers.to_vec());
+    }
+
+    pub(super) fn layers_of(&self, file: Identity) -> Vec<Layer> {
+        lock(&self.layers).get(&file).cloned().unwrap_or_default()
     }
 
     /// From now on it counts what others do to a file: nobody else has it open for writing now.
@@ -78,6 +146,19 @@ impl Alone {
     /// Whether others may have written to a file since [`Alone::begin`].
     pub(crate) fn is_touched(&self, file: Identity) -> bool {
         self.state(file) == State::Touched
+    }
+
+    /// Whether others may have written to a file that is open, since it was looked at.
+    pub(crate) fn may_be_touched(&self, file: &File) -> bool {
+        let Ok(identity) = identity::of_open(file) else { return true };
+        match self.state(identity) {
+            State::Clean => false,
+            State::Touched => true,
+            State::Unknown => {
+                let stood = lock(&self.states).get(&identity).copied();
+                stood.is_none_or(|stood| !stood.is_now(file))
+            }
+        }
     }
 
     /// Whether it is certain that nobody else has written to `file`, which is open for reading, and that
@@ -133,14 +214,22 @@ impl Alone {
     }
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<Identity, Watched>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.files)
     }
+}
+
+fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Guard<'_> {
     /// Watches a file before anything is asked of it, where it will be written.
-    pub(super) fn watch(&self, file: Option<&File>) {
-        if let (Some(alone), Some(file)) = (&self.alone, file) {
+    pub(super) fn watch(&self, identity: Identity, file: Option<&File>) {
+        let Some(alone) = &self.alone else { return };
+        if let Some(found) = self.layers.get(&identity) {
+            alone.note_layers(identity, &found.layers);
+        }
+        if let Some(file) = file {
             alone.add(file);
         }
     }

@@ -11,9 +11,10 @@ use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::held::{Directory, Held};
 use fathom_sys::identity::Identity;
+use fathom_sys::places::{folder_of, real_path};
 use fathom_sys::reached::{self, Reached};
 
-use super::checked::{Found, folder_of, real_path};
+use super::checked::Found;
 use super::machine::Number;
 use super::policy::policy_protects;
 use super::{Guard, Target};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::alone::Alone;
 use fathom_sys::held::{Directory, Held, replaced};
 use fathom_sys::identity::{self, Identity};
+use fathom_sys::places::{folder_of, real_path};
 
 use crate::storage::{Location, Served};
 
@@ -184,28 +185,10 @@ impl Checked {
     }
 }
 
-/// The path with symbolic links followed in its last part, even if the last one leads to nothing yet.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
-    /// As many links as the kernel follows in a row.
-    const LINKS_MAX: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(link);
-    }
-    path
-}
-
-/// The directory that a path lies in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn files() -> (tempfile::TempDir, PathBuf) {

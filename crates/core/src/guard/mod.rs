@@ -55,8 +55,8 @@ use crate::storage::Location;
 use crate::supervise::within;
 pub(crate) use alone::Alone;
 use below::Regions;
+pub(crate) use checked::MadeFile;
 pub use checked::{Checked, Found, Place};
-pub(crate) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
 pub(crate) use intents::{Intent, is_untouched, is_written};
 use intents::{elsewhere, intents};
@@ -65,7 +65,7 @@ pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
-pub(crate) use openers::{has_foreign_writer, unseen_writer};
+pub(crate) use openers::unseen_writer;
 pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
 pub(crate) use token::plain;
@@ -280,7 +280,7 @@ impl<'a> Guard<'a> {
             return Ok(Some(in_use(how, Finding::FileInUse)));
         }
         let file = held.open_to_read(path);
-        self.watch(file.as_ref().ok());
+        self.watch(held.identity(), file.as_ref().ok());
         let writers = self.writers(held, path);
         if writers == Writers::Some {
             return Ok(Some(Finding::FileInUse(openers::unseen_writer())));

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_sys::identity::Identity;
+use fathom_sys::identity::{self, Identity};
 use fathom_sys::lease::{self, Writers};
 
-use super::{Guard, Held, Machine, Use, signature, writers};
+use super::layers::Layer;
+use super::{Alone, Guard, Held, Machine, Use, signature, writers};
 
 /// How long somebody may still have it open who is about to close it: the rings of a process that has ended
 /// are taken down behind it.
@@ -34,35 +35,47 @@ pub(super) fn claimed(held: &Held, path: &Path) -> Use {
 impl Guard<'_> {
     /// Whether somebody else has the file, or what stands for it in another layer, open for writing.
     pub(super) fn writers(&self, held: &Held, path: &Path) -> Writers {
-        let none = Vec::new();
-        let layers = self.layers.get(&held.identity()).map_or(&none, |found| &found.layers);
-        let mut nodes = BTreeSet::from([held.identity()]);
-        nodes.extend(layers.iter().map(|layer| layer.identity));
-        let mut files = vec![held.open_to_read(path).ok()];
-        files.extend(layers.iter().map(|layer| open_layer(&layer.path, layer.identity)));
-        for tried in 0..TRIES {
-            match asked(&files) {
-                Writers::Some if writers::is_ours(self.machine, &nodes) => return Writers::Unknown,
-                Writers::Some if tried + 1 < TRIES => std::thread::sleep(PAUSE),
-                other => return other,
-            }
-        }
-        Writers::Some
+        let layers = self.layers.get(&held.identity());
+        writers_of(self.machine, (held, path), layers.map_or(&[], |found| &found.layers))
     }
 }
 
-/// Whether somebody else has a file open for writing now. Other runs of this program do not count, nor what
-/// nobody tells: a file of another account, or of a file system without leases.
-pub(crate) fn has_foreign_writer(held: &Held, path: &Path) -> bool {
-    let Ok(file) = held.open_to_read(path) else { return false };
-    let nodes = BTreeSet::from([held.identity()]);
-    for _ in 0..TRIES {
-        if lease::writers(&file) != Writers::Some || writers::is_ours(&Machine::this(), &nodes) {
-            return false;
-        }
-        std::thread::sleep(PAUSE);
+impl Alone {
+    /// Whether somebody else has a file, or what stands for it in another layer, open for writing now. Other
+    /// runs of this program do not count, nor what nobody tells: a file of another account, or of a file
+    /// system without leases.
+    pub(crate) fn has_foreign_writer(&self, held: &Held, path: &Path) -> bool {
+        let layers = self.layers_of(held.identity());
+        writers_of(&Machine::this(), (held, path), &layers) == Writers::Some
     }
-    true
+
+    /// Whether another program is seen in `/proc` to have an open file, or what stands for it in another
+    /// layer, open for writing, whoever else has it open here.
+    pub(crate) fn is_seen_open_elsewhere(&self, file: &File) -> bool {
+        identity::of_open(file).is_ok_and(|identity| {
+            let nodes = nodes_of(identity, &self.layers_of(identity));
+            !writers::find(&Machine::this(), &nodes).by_node.is_empty()
+        })
+    }
+}
+
+fn nodes_of(identity: Identity, layers: &[Layer]) -> BTreeSet<Identity> {
+    std::iter::once(identity).chain(layers.iter().map(|layer| layer.identity)).collect()
+}
+
+/// What the kernel tells of a file and of what stands for it in other layers.
+fn writers_of(machine: &Machine, (held, path): (&Held, &Path), layers: &[Layer]) -> Writers {
+    let nodes = nodes_of(held.identity(), layers);
+    let mut files = vec![held.open_to_read(path).ok()];
+    files.extend(layers.iter().map(|layer| open_layer(&layer.path, layer.identity)));
+    for tried in 0..TRIES {
+        match asked(&files) {
+            Writers::Some if writers::is_ours(machine, &nodes) => return Writers::Unknown,
+            Writers::Some if tried + 1 < TRIES => std::thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+    Writers::Some
 }
 
 fn open_layer(path: &Path, identity: Identity) -> Option<File> {

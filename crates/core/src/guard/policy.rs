@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::Held;
+use fathom_sys::places::{folder_of, real_path};
 use serde_json::Value;
 
-use super::{DeviceLabel, Finding, folder_of, real_path};
+use super::{DeviceLabel, Finding};
 
 /// Where the policy stands. No variable and no option names another place: who tests with another policy
 /// mounts it there.

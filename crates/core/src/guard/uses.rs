@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::Identity;
+use fathom_sys::places::{folder_of, real_path};
 
 use super::blocks::Blocks;
-use super::checked::{folder_of, real_path};
 use super::layers::Layer;
 use super::machine::{Machine, Number};
 use super::mounts::{self, Mounted, Table};

@@ -216,10 +216,8 @@ fn a_byte_that_is_by_chance_as_created_is_somebodys() {
     let created = left_by(&[]).0;
     for data in [Data::Random(4), Data::Compressed(4), Data::Counting] {
         let run = Run { block: (16_384, 4096), data, places: vec![0, 16_384], lacks: 0 };
-        for at in (8000..9000)
-            .filter(|at| left_by(std::slice::from_ref(&run)).0[*at] != created[*at])
-            .step_by(37)
-        {
+        let (left, _) = left_by(std::slice::from_ref(&run));
+        for at in (8000..9000).filter(|at| left[*at] != created[*at]).step_by(37) {
             let (mut held, hints) = left_by(std::slice::from_ref(&run));
             held[at] = created[at];
             assert!(whose_are(&held, hints).theirs().is_some(), "{data:?} at {at}");
@@ -355,8 +353,8 @@ proptest! {
         length in 16_usize..=256,
     ) {
         let (before, _) = left_by(&runs[..1]);
-        let (mut held, hints) = left_by(&runs);
         prop_assume!(counted::counting(&before[at..at + length]) == length);
+        let (mut held, hints) = left_by(&runs);
         prop_assume!(held[at..at + length] != before[at..at + length]);
         held[at..at + length].copy_from_slice(&before[at..at + length]);
         prop_assert!(whose_are(&held, hints).theirs().is_some());

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_sys::attributes;
-use fathom_sys::file_state::{self, FileState};
+use fathom_sys::file_state::{self, COARSE_NS, FileState, TICK_NS, clock_ns};
 
 use super::content::Content;
 use super::counted::Writes;
@@ -31,12 +31,8 @@ const VERSION_4: &str = "4";
 const VERSION_3: &str = "3";
 /// Marks of this version told the file that fed the writes last, and not when it was changed.
 const VERSION_2: &str = "2";
-/// The kernel's time stamps lag behind the clock by one tick at most.
-const TICK_NS: i64 = 10_000_000;
 /// Time within which a mark that is set must have reached the file system, for its own change to be known.
 const SETTING_NS: i64 = 5_000_000;
-/// Times that are whole multiples of this are coarse: a change may have the same time as the one before it.
-const COARSE_NS: i64 = 1_000_000;
 /// No file was changed then.
 const IN_NO_STATE_NS: i64 = -1;
 /// Files that fed the writes are kept as long as a mark is not longer.
@@ -256,10 +252,6 @@ pub(super) fn try_to_set(file: &File) -> io::Result<()> {
 /// Waits until what anybody changes afterwards has a later time than what was changed before.
 pub(super) fn let_time_pass() {
     std::thread::sleep(Duration::from_nanos((TICK_NS + SETTING_NS + 1_000_000).cast_unsigned()));
-}
-
-fn clock_ns() -> i64 {
-    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// Removes the mark.

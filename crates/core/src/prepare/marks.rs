@@ -4,6 +4,7 @@
 //! the file by its state.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,15 +60,37 @@ fn look_at(
 
 fn found_now(path: &Path, overwrite: bool, checked: &Checked) -> io::Result<Option<Finding>> {
     let Ok(Some(held)) = checked.held(path) else { return Ok(None) };
-    if guard::has_foreign_writer(&held, path) {
+    let alone = &checked.alone;
+    if alone.has_foreign_writer(&held, path) {
         return Ok(Some(Finding::FileInUse(guard::unseen_writer())));
     }
-    if overwrite || !checked.alone.is_touched(held.identity()) {
+    let file = match held.open_to_read(path) {
+        _ if overwrite => return Ok(None),
+        // What may not be read passed the guard as it was empty.
+        Err(_) if !alone.is_touched(held.identity()) => return Ok(None),
+        opened => opened?,
+    };
+    if !alone.may_be_touched(&file) {
         return Ok(None);
     }
-    let file = held.open_to_read(path)?;
     let size_bytes = file.metadata()?.len();
     finding(&file, size_bytes)
+}
+
+/// The files that a time span has written are as it left them: what is changed in them from now on was
+/// changed by others.
+pub(crate) fn settle_written(span: &SpanPlan, checked: &Checked, sink: EventSink<'_>) {
+    settle(written(std::slice::from_ref(span)).into_keys(), checked, sink);
+}
+
+/// The same of files that this run has made.
+pub(crate) fn settle(paths: impl Iterator<Item = PathBuf>, checked: &Checked, sink: EventSink<'_>) {
+    let open = |path: PathBuf| {
+        let doing = format!("look at the state of '{}'", path.display());
+        within(sink, doing, || checked.held(&path).ok()??.open_to_read(&path).ok())
+    };
+    let files: Vec<File> = paths.filter_map(open).collect();
+    checked.alone.settle(files.iter());
 }
 
 /// How a run writes to a file.

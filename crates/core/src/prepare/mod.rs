@@ -42,11 +42,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::{Held, replaced};
 use fathom_sys::identity;
+use fathom_sys::places::{folder_of, real_path};
 use fathom_sys::{extents, space};
 
-use crate::guard::{
-    Alone, Checked, Finding, Found, Place, folder_of, has_foreign_writer, real_path,
-};
+use crate::guard::{Alone, Checked, Finding, Found, Place};
 use crate::measure::{Event, EventSink};
 use crate::plan::{FilePlan, Reduction};
 use crate::signature;
@@ -57,7 +56,7 @@ pub(crate) use entrusted::Entrusted;
 pub use error::{Partial, PrepareError};
 use fill::{Filled, Filling};
 use mark::Mark;
-pub(crate) use marks::{Marks, look_again, look_before};
+pub(crate) use marks::{Marks, look_again, look_before, settle, settle_written};
 pub(crate) use proof::Whose;
 pub(crate) use removal::remove_file;
 pub use removal::remove_made;
@@ -139,7 +138,7 @@ pub fn create(
         }
         Found::There(held) => {
             // The guard has looked before other files were made, which takes as long as it takes.
-            if has_foreign_writer(&held, &path) {
+            if checked.alone.has_foreign_writer(&held, &path) {
                 return Err(PrepareError::InUse { path });
             }
             // The mark notes this run by now. What the guard has let pass is not asked again.
@@ -247,9 +246,12 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
 /// Whether the file holds nothing but what was written into it here: nobody else can have written to it, or
 /// all of its data show it. What is too much to read again while somebody waits may be anybody's.
 fn is_still_ours(file: &File, alone: &Alone) -> bool {
-    // Who has it open may have written to it already, and is noted only when it is closed.
     if alone.is_alone_writing(file) {
         return true;
+    }
+    // Who has it open may write to it yet, and is noted only when it is closed.
+    if alone.is_seen_open_elsewhere(file) {
+        return false;
     }
     let look = || -> io::Result<bool> {
         let size_bytes = file.metadata()?.len();

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
+use fathom_sys::places::{real_path, whole_path};
 use fathom_sys::space::Space;
 
-use super::{Created, PrepareError, real_path, room};
+use super::{Created, PrepareError, room};
 use crate::measure::EventSink;
 use crate::plan::FilePlan;
 use crate::supervise::within;
@@ -66,14 +67,6 @@ pub fn foresee_room<'a>(
             _ => Ok(()),
         }
     })
-}
-
-/// The path with all links followed, so that two names of one file are one.
-fn whole_path(path: &Path) -> Option<PathBuf> {
-    let path = real_path(path);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
-    Some(directory.join(path.file_name()?))
 }
 
 fn want(systems: &mut BTreeMap<u64, Wanted>, path: PathBuf, size_bytes: u64) {

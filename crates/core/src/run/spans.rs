@@ -70,7 +70,7 @@ impl Runner<'_> {
         if let Err(reason) = room.and_then(|()| self.create(&self.plan.precreate)) {
             return self.cannot_begin(reason);
         }
-        for span in &self.plan.spans {
+        for (index, span) in self.plan.spans.iter().enumerate() {
             if let Err(reason) = self.create(&span.create) {
                 return self.cannot_begin(reason);
             }
@@ -84,10 +84,14 @@ impl Runner<'_> {
             if !self.span(span) {
                 return;
             }
+            if index + 1 < self.plan.spans.len() {
+                prepare::settle_written(span, &self.checked, self.sink);
+            }
         }
     }
 
     fn create(&mut self, files: &[FilePlan]) -> Result<(), Failure> {
+        let mut made = Vec::new();
         for file in files {
             let path = file.path().display();
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
@@ -96,6 +100,7 @@ impl Runner<'_> {
             let mut with = Creation { permission, checked, marks: self.marks, stop, sink };
             let created = within(sink, format!("create the file '{path}'"), || {
                 let created = file.location.storage().create(file, &mut with)?;
+                made.extend((created != Created::Kept).then(|| file.path().to_owned()));
                 if let Some(tables) = tables.filter(|_| created != Created::Kept) {
                     tables.forget(file.path());
                     tables.learn(&file.location, true);
@@ -104,6 +109,7 @@ impl Runner<'_> {
             });
             created.map_err(|error: prepare::PrepareError| self.failure_of(&error))?;
         }
+        prepare::settle(made.into_iter(), &self.checked, self.sink);
         Ok(())
     }
 

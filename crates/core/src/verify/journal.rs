@@ -16,8 +16,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_sys::contract::file::PositionedIo;
-use fathom_sys::file::may_write;
+use fathom_sys::access::{may_make_in, may_write};
+use fathom_sys::contract::file::{FileFacts, FileKind, PositionedIo};
 use fathom_sys::held::Directory;
 use fathom_sys::identity;
 use fathom_sys::space;
@@ -30,6 +30,7 @@ use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
 use super::window::Window;
 use super::word::{decode, encode};
 use crate::errors::Kind;
+use crate::prepare::kind_in_words;
 
 /// The targets of no run take more.
 const HEAD_BYTES_MAX: u32 = 64 << 20;
@@ -69,6 +70,14 @@ pub enum JournalError {
         "'{0}' is no journal of a verified run and is left alone; name another file with --verify-journal"
     )]
     NotOurs(PathBuf),
+    /// No file stands in its place.
+    #[error("'{path}' is {what} and is left alone; name a file with --verify-journal")]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+        /// What it is, with article.
+        what: &'static str,
+    },
     /// What stands in its place begins as a journal, and is more or less than one.
     #[error(
         "'{path}' is the journal of an earlier run, but not as that left it ({why}), and is left alone: move it \
@@ -136,6 +145,7 @@ impl JournalError {
             Self::Damaged { .. } => Kind::Invalid,
             Self::InUse(_) => Kind::Busy,
             Self::NotOurs(_)
+            | Self::NotAFile { .. }
             | Self::NotWhole { .. }
             | Self::Unfinished(_)
             | Self::IsTarget(_)
@@ -190,19 +200,27 @@ pub fn foresee(path: &Path) -> Result<bool, JournalError> {
     let name = place.file_name().ok_or_else(|| JournalError::NotOurs(path.to_owned()))?;
     let held = match opened.hold(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            may_write(folder).map_err(failed(path, "create"))?;
+            may_make_in(folder).map_err(io::Error::from).map_err(failed(path, "create"))?;
             return Ok(false);
         }
         held => held.map_err(failed(path, "look at"))?,
     };
     let found = held.metadata(path).map_err(failed(path, "look at"))?;
     if !found.is_file() {
-        return Err(JournalError::NotOurs(path.to_owned()));
+        return Err(not_a_file(path, found.kind()));
     }
-    may_write(&place).map_err(failed(path, "open"))?;
+    may_write(&place).map_err(io::Error::from).map_err(failed(path, "open"))?;
     let file = held.open_to_read(path).map_err(failed(path, "open"))?;
     lock_ended(path, &file)?;
     Ok(found.len() > 0)
+}
+
+fn not_a_file(path: &Path, kind: FileKind) -> JournalError {
+    let what = match kind {
+        FileKind::Link => "a symbolic link that leads to no file",
+        other => kind_in_words(other),
+    };
+    JournalError::NotAFile { path: path.to_owned(), what }
 }
 
 /// Locks a file that is wholly the journal of a run that has ended, or empty; refuses any other.
@@ -230,8 +248,9 @@ fn claim(path: &Path, folder: &Directory, name: &OsStr) -> Result<(File, bool), 
         held => held.map_err(failed(path, "look at"))?,
     };
     // Asked before it is opened: opening a device or a pipe may itself have effects.
-    if !held.metadata(path).map_err(failed(path, "look at"))?.is_file() {
-        return Err(JournalError::NotOurs(path.to_owned()));
+    let found = held.metadata(path).map_err(failed(path, "look at"))?;
+    if !found.is_file() {
+        return Err(not_a_file(path, found.kind()));
     }
     let file = held.open_to_write(path).map_err(failed(path, "open"))?;
     lock_ended(path, &file)?;

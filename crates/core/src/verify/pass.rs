@@ -41,7 +41,8 @@ pub enum PassError {
     Journal(#[from] JournalError),
     /// The targets on the command line are not as many as those of the journal.
     #[error(
-        "the journal is about {known} targets, but {given} are named; name all of them in its order, or none"
+        "name as many targets as the journal has, in its order, or none: it has {known}, and {given} {} named",
+        if *given == 1 { "is" } else { "are" }
     )]
     Targets {
         /// Targets of the journal.

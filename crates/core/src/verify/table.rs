@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fathom_sys::identity::{self as objects, Identity};
+use fathom_sys::places::whole_path;
 use fathom_sys::words::SharedWords;
 
 use super::check::Owner;
@@ -207,17 +208,8 @@ fn check_place(plan: &VerifyPlan) -> Result<(), JournalError> {
 fn is_same_file(target: &VerifyTarget, other: &Path) -> bool {
     let Some(path) = target.location.local() else { return false };
     let is_one = |one: Identity| one != Identity::Other && objects::of(other).ok() == Some(one);
-    place(path).is_some_and(|one| place(other) == Some(one)) || objects::of(path).is_ok_and(is_one)
-}
-
-/// The path of a file without links, or of the place where it would be.
-fn place(path: &Path) -> Option<PathBuf> {
-    let of_folder = || {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-        Some(folder.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(of_folder)
+    whole_path(path).is_some_and(|one| whole_path(other) == Some(one))
+        || objects::of(path).is_ok_and(is_one)
 }
 
 /// Words of one target.

@@ -18,6 +18,12 @@ pub fn coarse_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
+/// What the clock of the host shows, in nanoseconds since 1970.
+#[must_use]
+pub fn real_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// The processor's own counter of time, in ticks of its own length. It runs at the same pace on every CPU of
 /// a host whose monotonic clock is built on it. Where there is none, nanoseconds.
 #[must_use]

@@ -1,6 +1,5 @@
 //! An open target: a regular file or a block device.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -70,18 +69,6 @@ pub fn open_stream_to_write(path: &Path) -> io::Result<File> {
 /// If it is not there, or may not be read.
 pub fn open_to_look(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
-}
-
-/// Whether this process may write to what stands at a path, be it a file or a folder.
-///
-/// # Errors
-/// If it may not; why.
-pub fn may_write(path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_encoded_bytes())?;
-    // SAFETY: the path is a string that ends with 0 and lives until the call returns.
-    let answer =
-        unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK, libc::AT_EACCESS) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl TargetFile {

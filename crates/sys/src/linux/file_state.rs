@@ -5,6 +5,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
+use super::clock;
+
+/// The kernel's time stamps lag behind the clock by one tick at most.
+pub const TICK_NS: i64 = 10_000_000;
+/// Times that are whole multiples of this are coarse: a change may have the same time as the one before it.
+pub const COARSE_NS: i64 = 1_000_000;
+
 /// What the file system keeps of a file. Any change of its data or of what is kept changes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileState {
@@ -42,6 +49,12 @@ pub fn of(file: &File) -> io::Result<FileState> {
         modified_ns: nanos(answer.stx_mtime),
         changed_ns: nanos(answer.stx_ctime),
     })
+}
+
+/// What the clock shows, in nanoseconds since 1970: what time stamps of files come from.
+#[must_use]
+pub fn clock_ns() -> i64 {
+    i64::try_from(clock::real_ns()).unwrap_or(i64::MAX)
 }
 
 fn nanos(time: libc::statx_timestamp) -> i64 {

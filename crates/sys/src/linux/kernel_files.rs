@@ -74,6 +74,12 @@ pub fn file_system(held: &Held, path: &Path) -> io::Result<Option<&'static str>>
     find(FILE_SYSTEMS, held, path)
 }
 
+/// The kernel's own file system that a path lies on; none if it lies on another, or cannot be asked.
+pub(super) fn file_system_of(path: &Path) -> Option<&'static str> {
+    let answer = statfs(path).ok()?;
+    FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind(&answer)).map(|(_, name)| *name)
+}
+
 fn find(
     among: &'static [(u32, &'static str)],
     held: &Held,

@@ -1,5 +1,6 @@
 //! Linux.
 
+pub mod access;
 pub mod aio;
 pub mod attributes;
 mod bare;
@@ -28,6 +29,7 @@ pub mod limits;
 pub mod loops;
 pub mod mapping;
 pub mod memory_file;
+pub mod places;
 pub mod privileges;
 pub mod process;
 pub mod reached;

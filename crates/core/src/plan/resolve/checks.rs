@@ -65,8 +65,9 @@ impl Resolver<'_> {
 
     pub(super) fn check_access(&mut self, target: &Target, known: &PathFacts) {
         let creates = super::files::create_bytes(target).is_some();
-        if !known.is_read_only || (!target.is_changed() && !creates) {
-            return;
+        let is_written = target.is_changed() || creates;
+        if !known.is_read_only || !is_written {
+            return self.check_account(target, known, is_written);
         }
         let holder = match known.kind {
             PathKind::BlockDevice => "a device that takes no writes",
@@ -77,6 +78,22 @@ impl Resolver<'_> {
             Kind::ReadOnly,
             message,
             "test reads only, with -w0 and without -c, or name another",
+        );
+    }
+
+    /// Whether this account may do with it what the run does. It is opened for reading in any case.
+    fn check_account(&mut self, target: &Target, known: &PathFacts, is_written: bool) {
+        let unwritable = known.unwritable.as_ref().filter(|_| is_written);
+        let what = match known.kind {
+            PathKind::Missing => "made",
+            _ if unwritable.is_some() => "written to",
+            _ => "read",
+        };
+        let Some(why) = unwritable.or(known.unreadable.as_ref()) else { return };
+        self.findings.target_is(
+            Kind::of(&std::io::Error::from(why.kind)),
+            format!("the target '{}' may not be {what}: {}", target.path, why.words),
+            "use an account that may, or name another",
         );
     }
 

@@ -14,7 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::access::{NoAccess, may_make_in, may_read, may_write};
 use super::holders::device_number;
+use super::places::{folder_of, real_path};
 pub use disks::{Disk, Label, disks, label};
 
 /// What kind of object a path leads to.
@@ -63,6 +65,10 @@ pub struct PathFacts {
     pub discard_granularity_bytes: Option<u32>,
     /// The device, or the mount of the file system, takes no writes.
     pub is_read_only: bool,
+    /// Why this process may not read it; absent if it may.
+    pub unreadable: Option<NoAccess>,
+    /// Why this process may not write to it, or make it where nothing is; absent if it may.
+    pub unwritable: Option<NoAccess>,
     /// The device has turning platters; absent if the system does not tell.
     pub is_rotational: Option<bool>,
     /// Model of the device, where it has one.
@@ -85,6 +91,8 @@ impl Default for PathFacts {
             is_remote: false,
             discard_granularity_bytes: None,
             is_read_only: false,
+            unreadable: None,
+            unwritable: None,
             is_rotational: None,
             model: None,
             serial: None,
@@ -106,7 +114,7 @@ pub fn look(path: &Path) -> io::Result<PathFacts> {
     // A path that cannot be resolved any more was removed at this moment; it still has a name.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if kind == PathKind::BlockDevice {
-        return Ok(look_at_device(real, device_number(metadata.rdev())));
+        return Ok(with_access(look_at_device(real, device_number(metadata.rdev())), path));
     }
     let size_bytes = if kind == PathKind::File { metadata.len() } else { 0 };
     let mut facts = PathFacts { path: real.clone(), kind, size_bytes, ..PathFacts::default() };
@@ -115,7 +123,16 @@ pub fn look(path: &Path) -> io::Result<PathFacts> {
         facts.is_direct_possible = Some(alignment != 0);
         facts.logical_sector_bytes = alignment.max(1);
     }
-    Ok(facts)
+    Ok(with_access(facts, path))
+}
+
+/// What this process may do with it, if it can be a target.
+fn with_access(facts: PathFacts, path: &Path) -> PathFacts {
+    if !matches!(facts.kind, PathKind::File | PathKind::BlockDevice) {
+        return facts;
+    }
+    let (unreadable, unwritable) = (may_read(path).err(), may_write(path).err());
+    PathFacts { unreadable, unwritable, ..facts }
 }
 
 fn kind_of(kind: fs::FileType) -> PathKind {
@@ -130,10 +147,8 @@ fn kind_of(kind: fs::FileType) -> PathKind {
 }
 
 fn look_at_missing(path: &Path) -> io::Result<PathFacts> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let path = real_path(path);
+    let directory = folder_of(&path);
     let explain = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {
             let words = format!("the directory '{}' does not exist", directory.display());
@@ -143,8 +158,9 @@ fn look_at_missing(path: &Path) -> io::Result<PathFacts> {
     };
     let real = fs::canonicalize(directory).map_err(explain)?;
     let metadata = fs::metadata(&real)?;
-    let whole = path.file_name().map_or_else(|| path.to_owned(), |name| real.join(name));
-    let mut facts = PathFacts { path: whole, ..PathFacts::default() };
+    let whole = path.file_name().map_or_else(|| path.clone(), |name| real.join(name));
+    let unwritable = may_make_in(&real).err();
+    let mut facts = PathFacts { path: whole, unwritable, ..PathFacts::default() };
     fill_from_file_system(&mut facts, &real, &metadata);
     Ok(facts)
 }

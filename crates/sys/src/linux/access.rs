@@ -1,0 +1,115 @@
+//! What this process may do with a file or a folder, without opening it: who else looks for opened files sees
+//! nothing of that.
+
+use std::ffi::CString;
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use super::kernel_files;
+
+/// Why something may not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoAccess {
+    /// The kind of the kernel's answer.
+    pub kind: ErrorKind,
+    /// It in words, as a clause.
+    pub words: String,
+}
+
+impl From<NoAccess> for io::Error {
+    fn from(why: NoAccess) -> Self {
+        Self::new(why.kind, why.words)
+    }
+}
+
+/// Whether a file or device may be read.
+///
+/// # Errors
+/// If it may not; why.
+pub fn may_read(path: &Path) -> Result<(), NoAccess> {
+    may(path, libc::R_OK)
+}
+
+/// Whether a file or device may be written, at any offset.
+///
+/// # Errors
+/// If it may not; why.
+pub fn may_write(path: &Path) -> Result<(), NoAccess> {
+    if has_attribute(path, libc::STATX_ATTR_APPEND) {
+        let words = "it only takes what is appended to it (chattr +a)".to_owned();
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words });
+    }
+    may(path, libc::W_OK)
+}
+
+/// Whether files may be made in a folder.
+///
+/// # Errors
+/// If they may not; why.
+pub fn may_make_in(folder: &Path) -> Result<(), NoAccess> {
+    if let Some(name) = kernel_files::file_system_of(folder) {
+        let words = format!("its folder is of {name}, where nobody makes files");
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words });
+    }
+    may(folder, libc::W_OK | libc::X_OK).map_err(|why| NoAccess {
+        words: format!("its folder takes no new file: {}", why.words),
+        ..why
+    })
+}
+
+fn may(path: &Path, mode: libc::c_int) -> Result<(), NoAccess> {
+    let said = |error: io::Error| {
+        let is_fixed = error.raw_os_error() == Some(libc::EPERM)
+            && has_attribute(path, libc::STATX_ATTR_IMMUTABLE);
+        let words =
+            if is_fixed { "it is immutable (chattr +i)".to_owned() } else { error.to_string() };
+        NoAccess { kind: error.kind(), words }
+    };
+    let name =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| said(error.into()))?;
+    // SAFETY: the path is a string that ends with 0 and lives until the call returns.
+    let answer = unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), mode, libc::AT_EACCESS) };
+    if answer == 0 { Ok(()) } else { Err(said(io::Error::last_os_error())) }
+}
+
+/// Whether the file system says that something has an attribute (`STATX_ATTR_*`).
+fn has_attribute(path: &Path, attribute: libc::c_int) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else { return false };
+    let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is a string that ends with 0 and `answer` has room for one statx; both outlive the
+    // call.
+    let status = unsafe {
+        let (flags, mask) = (libc::AT_STATX_SYNC_AS_STAT, libc::STATX_TYPE);
+        libc::statx(libc::AT_FDCWD, path.as_ptr(), flags, mask, answer.as_mut_ptr())
+    };
+    // SAFETY: statx is plain integers, and the memory was zeroed.
+    let found = unsafe { answer.assume_init() }.stx_attributes;
+    status == 0 && found & u64::from(attribute.unsigned_abs()) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_may_be_used_and_what_is_not_says_so() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let file = home.path().join("file");
+        fs::write(&file, "x").expect("a file");
+        assert_eq!((may_read(&file), may_write(&file)), (Ok(()), Ok(())));
+        assert_eq!(may_make_in(home.path()), Ok(()));
+        let none = may_read(&home.path().join("none")).expect_err("nothing is there");
+        assert_eq!(none.kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn nobody_makes_files_among_those_of_the_kernel() {
+        for (folder, name) in [("/proc/self", "proc"), ("/sys", "sysfs")] {
+            let why = may_make_in(Path::new(folder)).expect_err("files of the kernel");
+            assert!(why.words.contains(name), "{}", why.words);
+        }
+    }
+}
