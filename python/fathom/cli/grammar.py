@@ -19,6 +19,7 @@ import typer
 import fathom
 from fathom import engine
 from fathom._hanging import HangingError, within
+from fathom.cli.empty_words import refuse_empty_values
 from fathom.cli.verbs import VERBS
 from fathom.units import MIB, SIZES
 
@@ -313,6 +314,7 @@ def _type_of(name: str) -> Any:  # noqa: ANN401 - Typer's.
 def apply_grammar(name: str, verb: Any, *, is_passing: bool) -> None:  # noqa: ANN401 - Typer's.
     """Give the options of a verb their words, types and letters, and its help its examples."""
     for option in verb.params:
+        refuse_empty_values(option)
         if option.param_type_name == "option":
             option.opts[:] = [RENAMED.get((name, one), (one,))[0] for one in option.opts]
             long = next((one for one in option.opts if one.startswith("--")), "")

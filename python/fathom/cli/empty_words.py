@@ -1,0 +1,57 @@
+"""An empty argument is refused: it names nothing, and mostly stands for a variable that is not set.
+
+A shell that expands such a variable gives a verb the empty word, for which a default would be taken
+in silence: the store in use, the folder at hand. What is refused here is what was typed; an empty
+variable of the environment, such as ``FATHOM_STORE``, is one that is not set, as everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["refuse_empty_rest", "refuse_empty_values"]
+
+# Words by which things are found, of which there may be none; and a side of a comparison that has
+# no arguments of its own.
+_MAY_BE_EMPTY = ("--label", "--device", "--run")
+_WHY = "it is empty, as of a variable that is not set"
+
+
+def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
+    """Let an option or argument of a verb take no empty word."""
+    if not {*parameter.opts}.isdisjoint(_MAY_BE_EMPTY):
+        return
+    process = parameter.process_value
+
+    def checked(context: Any, value: Any) -> Any:  # noqa: ANN401 - Typer's.
+        if _has_empty(value):
+            rest = "name what is meant" if parameter.required else "name what is meant, or nothing"
+            raise typer.BadParameter(f"{_WHY}: {rest}")
+        return process(context, value)
+
+    parameter.process_value = checked
+
+
+def _has_empty(value: Any) -> bool:  # noqa: ANN401 - Whatever was typed.
+    if isinstance(value, list | tuple):
+        return any(map(_has_empty, value))
+    return isinstance(value, str) and not value
+
+
+def refuse_empty_rest(arguments: Sequence[str]) -> None:
+    """Refuse an empty word among the arguments of a load.
+
+    Raises
+    ------
+    BadParameter
+        It says so; neither an option nor a target is empty.
+
+    """
+    if _has_empty([*arguments]):
+        words = f"Argument {1 + [*arguments].index('')} of the load: {_WHY}: name the target"
+        raise typer.BadParameter(words)
