@@ -393,7 +393,8 @@ def suggest_target(arguments: Sequence[str]) -> None:
     Raises
     ------
     InvalidRequestError
-        It names that file. A target that is to be made, or of a workload, may be missing.
+        It names that file, or says that the target is a link that leads to nothing. A target that
+        is to be made, or of a workload, may be missing.
 
     """
     is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
@@ -405,6 +406,11 @@ def suggest_target(arguments: Sequence[str]) -> None:
     with suppress(OSError, HangingError):
         # A target that hangs is the engine's to tell.
         names = within(_SUGGESTION_S, f"look at '{path}'", lambda: _names_beside(path))
+        if path.name in names:
+            raise fathom.InvalidRequestError(
+                f"the target {path} is a link that leads to nothing: {path.readlink()} does not "
+                "exist; make it, or name another target"
+            )
         near = get_close_matches(path.name, names, n=1, cutoff=0.8)
         if near:
             raise fathom.InvalidRequestError(
@@ -414,9 +420,14 @@ def suggest_target(arguments: Sequence[str]) -> None:
 
 
 def _names_beside(path: Path) -> list[str]:
-    """Return some names in the folder of a file that is missing; none if it is there."""
+    """Return some names in the folder of a file that is missing; none if it is there.
+
+    A link that leads to nothing has its own name alone.
+    """
     if path.exists():
         return []
+    if path.is_symlink():
+        return [path.name]
     return [one.name for one in islice(path.parent.iterdir(), _NAMES_MOST)]
 
 
