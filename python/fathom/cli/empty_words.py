@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_empty_rest", "refuse_empty_values"]
 
-# Words by which things are found, of which there may be none; and a side of a comparison that has
-# no arguments of its own.
-_MAY_BE_EMPTY = ("--label", "--device", "--run")
+# Words by which things are found, of which there may be none.
+_MAY_BE_EMPTY = ("--label", "--device")
+# What takes any text. Numbers, times and choices have their own words for what is none, and a side
+# of a comparison (--run) need not have arguments of its own.
+_OF_ANY_TEXT = ("text", "path", "file", "directory")
 _WHY = "it is empty, as of a variable that is not set"
 
 
@@ -29,7 +31,7 @@ def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
     process = parameter.process_value
 
     def checked(context: Any, value: Any) -> Any:  # noqa: ANN401 - Typer's.
-        if _has_empty(value):
+        if parameter.type.name in _OF_ANY_TEXT and _has_empty(value):
             rest = "name what is meant" if parameter.required else "name what is meant, or nothing"
             raise typer.BadParameter(f"{_WHY}: {rest}")
         return process(context, value)

@@ -21,7 +21,7 @@ from fathom import engine
 from fathom._hanging import HangingError, within
 from fathom.cli.empty_words import refuse_empty_values
 from fathom.cli.verbs import VERBS
-from fathom.units import MIB, SIZES
+from fathom.units import LONGEST_S, MIB, SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,10 @@ def seconds_of(text: str | float) -> float:
     found = _TIME.fullmatch(str(text).strip())
     if found is None:
         raise typer.BadParameter(f"{text!r} is no time: write 90s, 5m or 2h")
-    return float(found[1]) * _SECONDS[found[2]]
+    seconds = float(found[1]) * _SECONDS[found[2]]
+    if seconds > LONGEST_S:
+        raise typer.BadParameter(f"{text!r} is longer than 10 years: write 90s, 5m or 2h")
+    return seconds
 
 
 def whole_seconds_of(text: str | float) -> int:
