@@ -79,8 +79,10 @@ def test_an_empty_variable_of_the_environment_is_one_that_is_not_set(tmp_path: P
     assert (done.returncode, str(tmp_path) in done.stdout) == (0, True), done.stderr
 
 
-def test_words_to_find_things_by_may_be_none() -> None:
+def test_words_to_find_things_by_and_one_side_of_a_comparison_may_be_none(tmp_path: Path) -> None:
     assert command("list", "--label", "").returncode == 0
+    words = ["compare", "--dry-run", "--run", "", "-w50", "-c1M", tmp_path / "x.dat"]
+    assert command(*words).returncode == 0
 
 
 def test_no_option_of_a_verb_has_an_empty_default() -> None:

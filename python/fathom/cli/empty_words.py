@@ -18,20 +18,20 @@ __all__ = ["refuse_empty_rest", "refuse_empty_values"]
 
 # Words by which things are found, of which there may be none.
 _MAY_BE_EMPTY = ("--label", "--device")
-# What takes any text. Numbers, times and choices have their own words for what is none, and a side
-# of a comparison (--run) need not have arguments of its own.
-_OF_ANY_TEXT = ("text", "path", "file", "directory")
+# These types of the grammar say themselves what they take.
+_WITH_WORDS_OF_THEIR_OWN = ("mib_of", "percent_of", "seconds_of", "whole_seconds_of")
 _WHY = "it is empty, as of a variable that is not set"
 
 
 def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
     """Let an option or argument of a verb take no empty word."""
-    if not {*parameter.opts}.isdisjoint(_MAY_BE_EMPTY):
+    # A side of a comparison (--run A B) need not have arguments of its own.
+    if not {*parameter.opts}.isdisjoint(_MAY_BE_EMPTY) or parameter.nargs > 1:
         return
     process = parameter.process_value
 
     def checked(context: Any, value: Any) -> Any:  # noqa: ANN401 - Typer's.
-        if parameter.type.name in _OF_ANY_TEXT and _has_empty(value):
+        if parameter.type.name not in _WITH_WORDS_OF_THEIR_OWN and _has_empty(value):
             rest = "name what is meant" if parameter.required else "name what is meant, or nothing"
             raise typer.BadParameter(f"{_WHY}: {rest}")
         return process(context, value)
