@@ -7,9 +7,11 @@ variable of the environment, such as ``FATHOM_STORE``, is one that is not set, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+
+from fathom.cli.exit_codes import EXIT_INVALID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +34,7 @@ def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
 
     def checked(context: Any, value: Any) -> Any:  # noqa: ANN401 - Typer's.
         if parameter.type.name not in _WITH_WORDS_OF_THEIR_OWN and _has_empty(value):
-            rest = "name what is meant" if parameter.required else "name what is meant, or nothing"
-            raise typer.BadParameter(f"{_WHY}: {rest}")
+            _fail(_name_of(parameter), "name what is meant")
         return process(context, value)
 
     parameter.process_value = checked
@@ -45,15 +46,18 @@ def _has_empty(value: Any) -> bool:  # noqa: ANN401 - Whatever was typed.
     return isinstance(value, str) and not value
 
 
+def _name_of(parameter: Any) -> str:  # noqa: ANN401 - Typer's.
+    if parameter.param_type_name == "option":
+        return str(max(parameter.opts, key=len))
+    return str(parameter.metavar or parameter.name.upper())
+
+
 def refuse_empty_rest(arguments: Sequence[str]) -> None:
-    """Refuse an empty word among the arguments of a load.
-
-    Raises
-    ------
-    BadParameter
-        It says so; neither an option nor a target is empty.
-
-    """
+    """Refuse an empty word among the arguments of a load, of which no option and no name is one."""
     if _has_empty([*arguments]):
-        words = f"Argument {1 + [*arguments].index('')} of the load: {_WHY}: name the target"
-        raise typer.BadParameter(words)
+        _fail(f"argument {1 + [*arguments].index('')} of the load", "name the target")
+
+
+def _fail(name: str, remedy: str) -> NoReturn:
+    typer.echo(f"error: {name}: {_WHY}: {remedy}", err=True)
+    raise typer.Exit(EXIT_INVALID)
