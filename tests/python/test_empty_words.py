@@ -14,7 +14,7 @@ from fathom.cli.verbs import VERBS, load
 from fathom.store import Store, StoreError, move_store
 from store_worker import RESULT
 
-_WORDS = "it is empty, as of a variable that is not set"
+_WORDS = "is empty, as a variable is that is not set"
 
 
 @pytest.fixture

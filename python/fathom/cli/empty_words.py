@@ -22,7 +22,7 @@ __all__ = ["refuse_empty_rest", "refuse_empty_values"]
 _MAY_BE_EMPTY = ("--label", "--device")
 # These types of the grammar say themselves what they take.
 _WITH_WORDS_OF_THEIR_OWN = ("mib_of", "percent_of", "seconds_of", "whole_seconds_of")
-_WHY = "it is empty, as of a variable that is not set"
+_WHY = "is empty, as a variable is that is not set"
 
 
 def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
@@ -59,5 +59,5 @@ def refuse_empty_rest(arguments: Sequence[str]) -> None:
 
 
 def _fail(name: str, remedy: str) -> NoReturn:
-    typer.echo(f"error: {name}: {_WHY}: {remedy}", err=True)
+    typer.echo(f"error: {name} {_WHY}: {remedy}", err=True)
     raise typer.Exit(EXIT_INVALID)
