@@ -81,7 +81,7 @@ def test_an_empty_variable_of_the_environment_is_one_that_is_not_set(tmp_path: P
 
 def test_words_to_find_things_by_and_one_side_of_a_comparison_may_be_none(tmp_path: Path) -> None:
     assert command("list", "--label", "").returncode == 0
-    words = ["compare", "--dry-run", "--run", "", "-w50", "-c1M", tmp_path / "x.dat"]
+    words = ["compare", "--dry-run", "--run", "", "-w50", "-c1M", f"{tmp_path}/x.dat"]
     assert command(*words).returncode == 0
 
 
