@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -39,6 +40,8 @@ __all__ = [
 # https://www.sqlite.org/fileformat2.html#magic_header_string
 _SQLITE_HEADER = b"SQLite format 3\0"
 _UNFINISHED = ".fathom-unfinished-"
+# By 4 bytes of ours and 8 characters of mkstemp(3), which no name of a user's file has.
+_UNFINISHED_NAME = re.compile(re.escape(_UNFINISHED) + r"[0-9a-f]{8}-[a-z0-9_]{8}")
 # Results name hosts, serial numbers and command lines: their owner says who else may read them.
 _OWN_MODE = 0o600
 
@@ -61,16 +64,22 @@ def check_regular(path: Path) -> int:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return as a clause why no file can be written at a path, such as ``is a folder``."""
+    """Return as a clause why no file can be written at a path, such as ``is a folder``.
+
+    A link that leads to nothing yet is written behind it, where there is to be a folder, too.
+    """
+    if path.is_symlink() and not path.exists():
+        real = Path(os.path.realpath(path))
+        if real.is_symlink():
+            return "is a link that leads back to itself: name a file"
+        if not real.parent.is_dir():
+            return f"is a link to {real}, and there is no folder {real.parent}"
     if not path.parent.is_dir():
         return f"cannot be written: there is no folder {path.parent}"
     if path.is_dir():
         return "is a folder: name a file in it"
     if path.exists() and not path.is_file():
-        return (
-            "is a device, a pipe or a socket, and no file: name a file, or send the standard "
-            "output there (-o -)"
-        )
+        return "is a device, a pipe or a socket, and no file: name a file"
     return None
 
 
@@ -138,7 +147,8 @@ def replacing(
     stays, and what it names is written.
 
     Only that file is replaced that is there at the beginning, and that may go: what appears, or
-    is changed, meanwhile stays. What was written then has another name beside it, with ``keep``.
+    is changed, meanwhile stays. What was written then has another name beside it, with ``keep``;
+    also where its folder was moved meanwhile.
 
     Raises
     ------
@@ -163,11 +173,11 @@ def replacing(
         yield Path(f"/proc/self/fd/{handle}")
         os.fchmod(handle, _OWN_MODE if before is None else stat.S_IMODE(before.st_mode))
         os.fsync(handle)
-        _check_there(handle, unfinished, path)
+        _check_there(handle, unfinished, path, keep=keep)
         _put(unfinished, real, before, may_go, keep=keep)
         _flush_folder(real.parent)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        _remove_unfinished(handle, unfinished)
         raise
     finally:
         os.close(handle)
@@ -271,7 +281,8 @@ def _check_replaceable(path: Path) -> None:
 def _begun(folder: Path) -> tuple[int, Path]:
     """Make an unfinished file, and hold its lock, by which others know that it is in use."""
     while True:
-        handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=folder)
+        prefix = f"{_UNFINISHED}{secrets.token_hex(4)}-"
+        handle, name = tempfile.mkstemp(prefix=prefix, dir=folder)
         fcntl.flock(handle, fcntl.LOCK_EX)
         # Another process may have tidied it away before it was locked.
         if os.fstat(handle).st_nlink:
@@ -279,22 +290,52 @@ def _begun(folder: Path) -> tuple[int, Path]:
         os.close(handle)
 
 
-def _check_there(handle: int, unfinished: Path, path: Path) -> None:
+def _check_there(handle: int, unfinished: Path, path: Path, *, keep: bool) -> None:
     """Raise unless the name is still that of the open file."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         if os.path.samestat(os.fstat(handle), unfinished.lstat()):
             return
-    raise OSError(116, "another process took the unfinished file away", str(path))
+    moved = _name_of(handle)
+    if moved is None:
+        raise OSError(errno.ESTALE, "another process took the unfinished file away", str(path))
+    words = "its folder was moved or replaced meanwhile"
+    if keep:
+        # What is hidden there would be tidied away.
+        aside = moved.with_name(f"fathom-result-{secrets.token_hex(8)}{path.suffix}")
+        give_new_name(moved, aside)
+        words += f"; what was written is in {aside}"
+    raise OSError(errno.ESTALE, words, str(path))
+
+
+def _name_of(handle: int) -> Path | None:
+    """Return the name that an open file has now, whatever became of its folder (proc(5))."""
+    with suppress(OSError):
+        name = Path(f"/proc/self/fd/{handle}").readlink()
+        if os.path.samestat(os.fstat(handle), name.lstat()):
+            return name
+    return None
+
+
+def _remove_unfinished(handle: int, unfinished: Path) -> None:
+    """Remove an unfinished file, also where its folder was moved; never one with another name."""
+    now = _name_of(handle)
+    for name in (unfinished, now):
+        if name is not None and name.name == unfinished.name:
+            with suppress(NotADirectoryError):
+                name.unlink(missing_ok=True)
 
 
 def _tidy(folder: Path) -> None:
     """Remove unfinished files whose process is gone: their lock went with it."""
     for left in folder.glob(f"{_UNFINISHED}*"):
+        if not _UNFINISHED_NAME.fullmatch(left.name):
+            continue
         with suppress(OSError):
             handle = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                left.unlink()
+                if stat.S_ISREG(os.fstat(handle).st_mode):
+                    left.unlink()
             finally:
                 os.close(handle)
 

@@ -10,6 +10,7 @@ __all__ = [
     "GIB",
     "KIB",
     "LATENCY_UNITS",
+    "LONGEST_S",
     "MIB",
     "NS_PER_MS",
     "NS_PER_S",
@@ -41,6 +42,9 @@ TIMES_S = {
     "d": 86400.0,
 }
 """Seconds by the unit."""
+
+LONGEST_S = 10 * 365 * 24 * 3600
+"""Nothing is measured for longer; the engine reads times up to 2^31 s, and takes those for more."""
 
 _LARGE = 100
 _TINY = 1e-4

@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,6 @@ from test_stats_compare import NOISES, figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import fathom
     from fathom.experiments.progress import Progress
@@ -299,8 +299,14 @@ def test_a_plan_that_makes_no_sense_is_refused() -> None:
 
 
 def test_the_command_measures_interleaved_and_its_exit_code_tells_a_slowdown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    # The loads are simulated, and their targets looked at first.
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.dat", "a.dat", "b.dat"):
+        with Path(name).open("wb") as file:
+            file.truncate(1 << 20)
+
     def compare(*args: str) -> tuple[object, str, str]:
         monkeypatch.setattr(sys, "argv", ["fathom", "compare", *args])
         with pytest.raises(SystemExit) as ended:

@@ -80,6 +80,41 @@ def test_what_no_run_can_measure_was_no_fault_of_a_dry_run(tmp_path: Path) -> No
     assert "at most 65536 threads" in told.stderr
 
 
+CANNOT_RUN = [
+    ["repeat", "-w0", "-d1", "-W0"],
+    ["sweep", "--depth", "1,2", "-r", "-b4K"],
+    ["tune", "--depth", "1,2", "-r", "-b4K"],
+    ["compare", "--run", "-o1", "-o2", "-d1", "-W0"],
+]
+
+
+@pytest.mark.parametrize("words", CANNOT_RUN, ids=" ".join)
+def test_what_a_dry_run_refused_began_and_failed_for_real(words: list[str], tmp_path: Path) -> None:
+    """Both refuse alike a target that no load can use, before they foretell or keep anything."""
+    (tmp_path / "small.dat").write_bytes(bytes(512))
+    for name in ("missing.img", "small.dat"):
+        dry = command(*words, "--dry-run", tmp_path / name)
+        real = command(*words, tmp_path / name)
+        assert (dry.returncode, dry.stdout) == (EXIT_INVALID, ""), dry.stderr
+        assert (real.returncode, real.stdout, real.stderr) == (EXIT_INVALID, "", dry.stderr)
+        assert dry.stderr.startswith("error: ")
+        assert dry.stderr.count("\n") == 1
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        assert not store.runs.count()
+        assert not store.experiments.list()
+
+
+def test_a_link_that_leads_to_nothing_was_a_misspelling_of_itself(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("gone.dat")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("link", "loop"):
+        for more in ([], ["--dry-run"]):
+            done = command("sweep", *more, "--depth", "1,2", tmp_path / name)
+            assert done.returncode == EXIT_INVALID
+            assert f"{name} is a link that leads to nothing" in done.stderr
+            assert "did you mean" not in done.stderr
+
+
 def test_a_dry_run_says_what_preconditioning_takes(tmp_path: Path) -> None:
     target = tmp_path / "target.dat"
     target.write_bytes(bytes(8 << 20))

@@ -340,6 +340,36 @@ def test_a_host_of_another_version_is_refused_with_both_named(
         runner.measure([*LOAD, "x.dat"])
 
 
+def test_certificates_took_the_place_of_somebodys_files(tmp_path: Path) -> None:
+    """No file is replaced but certificates of a fleet for the same host, and their keys."""
+    tls, theirs = tmp_path / "tls", "precious"
+    make_certificates(tls, ["a"])
+    for name in ("worker-b.key", "client-b.pem", "ca.pem"):
+        file = tls / name
+        if name == "ca.pem":
+            file.rename(tmp_path / name)
+        before = {one.name: one.read_bytes() for one in tls.iterdir()}
+        file.write_text(theirs)
+        with pytest.raises(fathom.FathomError, match=name if name != "ca.pem" else "authority"):
+            make_certificates(tls, ["c", "b"])
+        assert file.read_text() == theirs
+        file.unlink()
+        assert {one.name: one.read_bytes() for one in tls.iterdir()} == before
+    # An authority's key that is kept elsewhere, or alone, had another one made in its place.
+    kept = (tls / "ca.key").read_bytes()
+    with pytest.raises(fathom.FathomError, match=r"ca.key is there without ca.pem"):
+        make_certificates(tls, ["b"])
+    assert (tls / "ca.key").read_bytes() == kept
+    (tmp_path / "ca.pem").rename(tls / "ca.pem")
+    # What is ours is made again, and is its owner's alone whatever its mode was.
+    (old := tls / "worker-a.key").chmod(0o644)
+    before_key = old.read_bytes()
+    make_certificates(tls, ["a"])
+    assert old.read_bytes() != before_key
+    assert old.stat().st_mode & 0o777 == 0o600
+    assert certificate_files(tls, "worker", "a").key == old
+
+
 def test_certificates_are_kept_from_others_and_hosts_are_added_to_them(tmp_path: Path) -> None:
     first = make_certificates(tmp_path / "tls", ["a", "10.0.0.7"])
     keys = [one for one in first if one.suffix == ".key"]

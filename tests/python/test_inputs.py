@@ -57,9 +57,19 @@ def test_a_range_of_sizes_reads_back_as_what_was_meant(first: str, last: str) ->
     assert all(b == 2 * a for a, b in pairwise(sizes[:-1]) if a and b)
 
 
-@given(st.lists(st.integers(1, 1 << 40), min_size=1, max_size=20, unique=True))
+@given(
+    st.lists(
+        st.integers(1, 1 << 31) | st.integers(1, 1 << 40), min_size=1, max_size=20, unique=True
+    )
+)
 def test_a_list_of_counts_is_kept_as_it_is(counts: list[int]) -> None:
-    (axis,) = parse_axes({"depth": ",".join(map(str, counts))})
+    text = ",".join(map(str, counts))
+    too_many = [one for one in counts if one >= 1 << 31]
+    if too_many:
+        with pytest.raises(FathomError, match=f"--depth {text}: {too_many[0]} is too many"):
+            parse_axes({"depth": text})
+        return
+    (axis,) = parse_axes({"depth": text})
     assert [int(value) for value in axis.values] == counts
 
 

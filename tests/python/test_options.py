@@ -27,6 +27,7 @@ from fathom.cli.grammar import (
     whole_seconds_of,
 )
 from fathom.cli.verbs import VERBS, Passing, load
+from fathom.cli.views.runs import local_time
 from fathom.store import Store
 from reported import saved_sweep
 
@@ -137,6 +138,50 @@ def test_old_spellings_work(tmp_path: Path) -> None:
 )
 def test_times_are_said_as_people_say_them(text: str, seconds: float) -> None:
     assert seconds_of(text) == whole_seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sweep --block 4K --duration 99999999999999999 x", "--duration': '99999999999999999'"),
+        ("sweep --block 4K --warm-up 9999999999 x", "--warm-up': '9999999999'"),
+        ("assess --time 99999999999999h .", "--time': '99999999999999h'"),
+        ("assess --steady 999999999m .", "--steady': '999999999m'"),
+        ("tune --longest 9999999999 x", "--longest': '9999999999'"),
+        ("density --time 9999999999 new", "--time': '9999999999'"),
+        (f"assess --time {'9' * 5000} .", "99'"),
+    ],
+)
+def test_a_time_beyond_any_life_was_taken_or_ended_in_the_systems_words(
+    words: str, said: str, tmp_path: Path
+) -> None:
+    done = command(*words.split(), "--dry-run", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert f"{said} is longer than 10 years: write 90s, 5m or 2h" in done.stderr
+
+
+def test_an_end_behind_all_calendars_is_said_to_be_there() -> None:
+    assert local_time(1e12) == local_time(1e300) == "behind the year 9999"
+    assert local_time(-1e12) == local_time(-1e300) == "before the year 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sweep --threads 1..99999999999", "--threads 1..99999999999: 99999999999 is too many"),
+        ("sweep --threads 1,65537", "--threads 1,65537: 65537 is too many"),
+        ("sweep --depth 1..99999999999", "--depth 1..99999999999: 99999999999 is too many"),
+        ("sweep --vary=-t=1,65537", "-t 1,65537: 65537 is too many"),
+        ("tune --threads 1..99999999999", "--threads 1..99999999999: 99999999999 is too many"),
+        (f"sweep --depth {'9' * 5000}", "99 is too many"),
+        (f"sweep --block 4K..{'9' * 30}", "is too large"),
+    ],
+)
+def test_a_plan_counted_cells_that_no_engine_takes(words: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "x.dat").write_bytes(bytes(1 << 20))
+    for more in ([], ["--dry-run"]):
+        done = command(*words.split(), *more, "-r", "-b4K", "x.dat", cwd=tmp_path)
+        assert (done.returncode, said in done.stderr) == (3, True), done.stderr
 
 
 def test_percentages_are_said_with_and_without_their_sign() -> None:

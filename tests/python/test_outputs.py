@@ -313,3 +313,86 @@ def test_two_documents_of_a_gate_went_to_the_standard_output(
     assert fathom_here(f"{gate} --junit /dev/stdout") == 0
     assert capfd.readouterr().out.startswith("<?xml")
     assert [one.name for one in Path().iterdir()] == ["m.md"]
+
+
+PACEMAKER = Path(__file__).parent / "data/pacemaker/crm_mon.xml"
+TO_A_FILE = [
+    *VERBS,
+    "gate 1 --require iops>0 --markdown PLACE.md",
+    "trend 1 -o PLACE.json",
+    f"resources {PACEMAKER} -o PLACE.csv",
+]
+
+
+@pytest.mark.parametrize("words", TO_A_FILE, ids=lambda one: one.replace(str(PACEMAKER), "FILE"))
+def test_a_link_that_leads_into_no_folder_failed_behind_the_work(
+    words: str,
+    fathom_here: Callable[[str], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("it began to write")
+
+    place = place_of(words)
+    with monkeypatch.context() as patch:
+        for module in ("_export", "report.render.write"):
+            patch.setattr(f"fathom.{module}.replacing", work)
+        place.symlink_to("no/target")
+        assert fathom_here(words) == 1
+        assert (
+            f"is a link to {Path('no/target').absolute()}, and there is no folder"
+            in (said := capfd.readouterr()).err
+        )
+        place.unlink()
+        place.symlink_to(place)
+        assert fathom_here(words) == 1
+        assert "is a link that leads back to itself" in capfd.readouterr().err
+        # Nothing had been looked for, nor drawn.
+        assert not said.out
+        place.unlink()
+        os.mkfifo(place)
+        assert fathom_here(words) == 1
+        refused = capfd.readouterr().err
+        assert "-o -" not in refused
+        place.unlink()
+    # What is dropped is dropped by all.
+    place.symlink_to(os.devnull)
+    assert fathom_here(words) == 0
+    assert place.is_symlink()
+
+
+def test_what_was_written_was_hidden_in_a_folder_that_was_moved_meanwhile(tmp_path: Path) -> None:
+    folder, moved = tmp_path / "here", tmp_path / "moved"
+
+    def overtaken(*, keep: bool) -> None:
+        folder.mkdir(exist_ok=True)
+        with replacing(folder / "a.txt", keep=keep) as unfinished:
+            unfinished.write_text("new")
+            folder.rename(moved)
+            folder.mkdir()
+
+    with pytest.raises(
+        OSError, match="moved or replaced meanwhile; what was written is in"
+    ) as told:
+        overtaken(keep=True)
+    (kept,) = moved.iterdir()
+    assert str(kept) in str(told.value)
+    assert (kept.read_text(), kept.name[0], kept.suffix) == ("new", "f", ".txt")
+    kept.unlink()
+    moved.rmdir()
+    # What is of no use to anybody is left nowhere.
+    with pytest.raises(OSError, match="moved or replaced meanwhile"):
+        overtaken(keep=False)
+    assert not [*moved.iterdir(), *folder.iterdir()]
+
+
+def test_a_users_file_was_tidied_away_for_the_beginning_of_its_name(tmp_path: Path) -> None:
+    names = ["mynotes", "my_notes", "0a1b2c3d", "0a1b2c3d-my_notes2", "0A1B2C3D-my_notes"]
+    for name in names:
+        (tmp_path / f".fathom-unfinished-{name}").write_text(THEIRS)
+    (left := tmp_path / ".fathom-unfinished-0a1b2c3d-left_one").write_text("half")
+    with replacing(tmp_path / "a.txt") as unfinished:
+        unfinished.write_text("new")
+    assert not left.exists()
+    assert len([*tmp_path.glob(".fathom-unfinished-*")]) == len(names)

@@ -133,7 +133,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
     """The lock of an unfinished file tells whether its process is gone."""
-    left = tmp_path / ".fathom-unfinished-left"
+    left = tmp_path / ".fathom-unfinished-0a1b2c3d-left_one"
     left.write_text("half")
     with replacing(tmp_path / "a") as first:
         assert not left.exists()

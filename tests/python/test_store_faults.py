@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -14,11 +15,15 @@ from fathom.store import (
     NotAStoreError,
     Store,
     StoreError,
+    StoreFullError,
     StoreLockedError,
     StoreTooNewError,
 )
 from fathom.store.where import store_url
 from store_worker import RESULT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def change(address: str, *statements: str) -> None:
@@ -143,6 +148,44 @@ def test_a_full_disk_is_told_and_what_was_saved_is_whole(tmp_path: Path) -> None
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("full after ")
+
+
+def test_a_full_disk_left_an_empty_file_where_a_store_was_to_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for a store that is there. What others have put there, or use, stays."""
+    place, instead = tmp_path / "new.sqlite", tmp_path / "instead"
+
+    def opened(act: Callable[[], object]) -> None:
+        def full(*_: object, **__: object) -> None:
+            act()
+            raise StoreFullError("no room left")
+
+        monkeypatch.setattr("fathom.store.store.bring_up_to_date", full)
+        with pytest.raises(StoreFullError):
+            Store(place)
+
+    opened(lambda: None)
+    assert not [*tmp_path.iterdir()]
+    opened(lambda: place.write_bytes(b"theirs"))
+    assert place.read_bytes() == b"theirs"
+    place.unlink()
+    instead.touch()
+    opened(lambda: instead.rename(place))
+    assert place.exists()
+    place.unlink()
+    held = []
+
+    def used() -> None:
+        held.append(sqlite3.connect(place, isolation_level=None))
+        held[0].execute("BEGIN IMMEDIATE")
+
+    opened(used)
+    assert place.exists()
+    held[0].close()
+    # Nor is one removed that was there, empty, before.
+    opened(lambda: None)
+    assert place.exists()
 
 
 @pytest.mark.parametrize(

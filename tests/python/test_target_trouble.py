@@ -34,6 +34,8 @@ def test_nothing_is_tried_behind_the_first_run(  # noqa: PLR0913, PLR0917 - Case
     words: str,
 ) -> None:
     (tmp_path / "folder").mkdir()
+    # It became unusable behind the look that a sweep has at it first.
+    monkeypatch.setattr(f"fathom.cli.commands.{verb}.some_cannot_run", lambda *_: False)
     arguments = ["--depth", "1..64", "-b4K", "-r", *more, str(tmp_path / name)]
     monkeypatch.setattr(sys, "argv", ["fathom", verb, *arguments])
     with pytest.raises(SystemExit) as ended:

@@ -19,7 +19,7 @@ from fathom.cli.exit_codes import (
     EXIT_REFUSED,
 )
 from fathom.cli.fleet_choice import chosen_fleet
-from fathom.store.errors import NoStoreError, NotFoundError, NotSavedError
+from fathom.store.errors import BadNameError, NoStoreError, NotFoundError, NotSavedError
 from fathom.store.where import store_file
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def exit_code(error: BaseException) -> int:
         return EXIT_INTERRUPTED
     if isinstance(error, NotSavedError):
         return EXIT_NOT_SAVED
-    wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError)
+    wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError | BadNameError)
     return EXIT_INVALID if wrong else EXIT_FAILED
 
 

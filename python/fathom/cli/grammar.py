@@ -19,8 +19,9 @@ import typer
 import fathom
 from fathom import engine
 from fathom._hanging import HangingError, within
+from fathom.cli.empty_words import refuse_empty_values
 from fathom.cli.verbs import VERBS
-from fathom.units import MIB, SIZES
+from fathom.units import LONGEST_S, MIB, SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +51,10 @@ def seconds_of(text: str | float) -> float:
     found = _TIME.fullmatch(str(text).strip())
     if found is None:
         raise typer.BadParameter(f"{text!r} is no time: write 90s, 5m or 2h")
-    return float(found[1]) * _SECONDS[found[2]]
+    seconds = float(found[1]) * _SECONDS[found[2]]
+    if seconds > LONGEST_S:
+        raise typer.BadParameter(f"{text!r} is longer than 10 years: write 90s, 5m or 2h")
+    return seconds
 
 
 def whole_seconds_of(text: str | float) -> int:
@@ -313,6 +317,7 @@ def _type_of(name: str) -> Any:  # noqa: ANN401 - Typer's.
 def apply_grammar(name: str, verb: Any, *, is_passing: bool) -> None:  # noqa: ANN401 - Typer's.
     """Give the options of a verb their words, types and letters, and its help its examples."""
     for option in verb.params:
+        refuse_empty_values(option)
         if option.param_type_name == "option":
             option.opts[:] = [RENAMED.get((name, one), (one,))[0] for one in option.opts]
             long = next((one for one in option.opts if one.startswith("--")), "")
@@ -391,7 +396,8 @@ def suggest_target(arguments: Sequence[str]) -> None:
     Raises
     ------
     InvalidRequestError
-        It names that file. A target that is to be made, or of a workload, may be missing.
+        It names that file, or says that the target is a link that leads to nothing. A target that
+        is to be made, or of a workload, may be missing.
 
     """
     is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
@@ -403,6 +409,11 @@ def suggest_target(arguments: Sequence[str]) -> None:
     with suppress(OSError, HangingError):
         # A target that hangs is the engine's to tell.
         names = within(_SUGGESTION_S, f"look at '{path}'", lambda: _names_beside(path))
+        if path.name in names:
+            raise fathom.InvalidRequestError(
+                f"the target {path} is a link that leads to nothing: {path.readlink()} does not "
+                "exist; make it, or name another target"
+            )
         near = get_close_matches(path.name, names, n=1, cutoff=0.8)
         if near:
             raise fathom.InvalidRequestError(
@@ -412,9 +423,14 @@ def suggest_target(arguments: Sequence[str]) -> None:
 
 
 def _names_beside(path: Path) -> list[str]:
-    """Return some names in the folder of a file that is missing; none if it is there."""
+    """Return some names in the folder of a file that is missing; none if it is there.
+
+    A link that leads to nothing has its own name alone.
+    """
     if path.exists():
         return []
+    if path.is_symlink():
+        return [path.name]
     return [one.name for one in islice(path.parent.iterdir(), _NAMES_MOST)]
 
 

@@ -305,6 +305,8 @@ def _only_names(arguments: list[str]) -> list[str]:
 
 
 def _path(name: str) -> str:
+    if not name:
+        return name
     # A bare name may be that of a workload, too; who writes a folder before it means a file.
     is_plain = "/" in name and not name.startswith(_MORE_THAN_A_NAME)
     return name if is_plain else f"./{name}"
@@ -315,7 +317,9 @@ class Passing(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer's.
         """Let no name behind ``--`` be an option."""
-        return super().parse_args(ctx, _only_names(args))
+        rest = super().parse_args(ctx, _only_names(args))
+        import_module("fathom.cli.empty_words").refuse_empty_rest(rest)
+        return rest
 
 
 def load(name: str) -> TyperCommand | TyperGroup:
@@ -357,6 +361,8 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
     if part in VERBS[whole].logs_in:
         _add_credentials(verb)
     if parts:
+        for option in verb.params:
+            import_module("fathom.cli.empty_words").refuse_empty_values(option)
         return
     if part in VERBS[whole].tables:
         before = [one.name for one in verb.params].index("as_json") + 1

@@ -33,6 +33,13 @@ _SMOOTH = ("block", "threads", "depth")
 _COUNTS = ("threads", "depth", "write")
 # No size or count has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"([0-9]{1,18})([KMGT]?)", re.IGNORECASE)
+_COUNT = re.compile(r"\s*0*([0-9]+)([KMGT]?)\s*", re.IGNORECASE)
+# What the engine takes of an option; DiskSpd's own reader would take the end of its range for more.
+_MOST = {
+    "-t": (65_536, "threads"),
+    "-F": (65_536, "threads"),
+    "-o": (2**31 - 1, "outstanding I/Os"),
+}
 _GREATEST_VALUES = 1_000
 _GREATEST_CELLS = 100_000
 # Duration and stop rules are the experiment's own.
@@ -99,6 +106,7 @@ def _axis(name: str, option: str, text: str) -> Axis:
     values: list[str] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
+        _refuse_too_many(said, OPTIONS.get(name, option), text, last if dots else first)
         values += _doubling(said, first, last) if dots else [part.strip()]
     if not all(values):
         raise InvalidRequestError(f"{said} {text}: a value is missing")
@@ -119,6 +127,20 @@ def _axis(name: str, option: str, text: str) -> Axis:
     return Axis(name, option, tuple(values), tuple(math.log2(size) for size in sizes))
 
 
+def _refuse_too_many(said: str, option: str, text: str, greatest: str) -> None:
+    most, what = _MOST.get(option, (None, ""))
+    found = _COUNT.fullmatch(greatest)
+    if most is not None and found is not None and _count(found) > most:
+        raise InvalidRequestError(
+            f"{said} {text}: {greatest.strip()} is too many, a run has at most {most} {what}"
+        )
+
+
+def _count(found: re.Match[str]) -> int:
+    # Python reads no number of thousands of digits.
+    return 10**18 if len(found[1]) > 18 else int(found[1]) * SIZES[found[2].upper()]  # noqa: PLR2004
+
+
 def _same(text: str) -> int | str:
     """Return what two spellings of one value have in common: ``1M`` and ``1024K``, 1 and 01."""
     found = _NUMBER.fullmatch(text)
@@ -128,7 +150,8 @@ def _same(text: str) -> int | str:
 def _number(name: str, text: str) -> int:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
-        raise InvalidRequestError(f"{name}: {text!r} is no number such as 8 or 64K")
+        why = "too large" if _COUNT.fullmatch(text) else "no number such as 8 or 64K"
+        raise InvalidRequestError(f"{name}: {text!r} is {why}")
     return int(found[1]) * SIZES[found[2].upper()]
 
 

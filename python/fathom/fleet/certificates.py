@@ -11,15 +11,17 @@ import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fathom._files import is_empty, nothing, replacing
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.fleet.roles import ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fathom.fleet.roles import Role
@@ -65,7 +67,8 @@ def make_certificates(
 ) -> list[Path]:
     """Write the certificates of these hosts, and return their files.
 
-    The authority is made once; later calls add hosts, signed by it. Who has ``ca.key`` can make any
+    Certificates of a fleet that are there for them are replaced, and no other file is. The
+    authority is made once; later calls add hosts, signed by it. Who has ``ca.key`` can make any
     certificate, so it is for the administrator alone, and no host needs it. ``at`` is when they
     begin to be valid; now by default.
 
@@ -74,7 +77,8 @@ def make_certificates(
     InvalidRequestError
         If a name is not that of a host.
     FathomError
-        If a file cannot be written, or the authority that is there cannot be read.
+        If a file cannot be written, one of somebody else's is there, or the authority that is there
+        cannot be read.
 
     """
     wrong = [host for host in hosts if not _HOST.fullmatch(host)]
@@ -86,6 +90,9 @@ def make_certificates(
     valid = _Validity(at or dt.datetime.now(tz=dt.UTC), days)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for host in hosts:
+            for role in ROLES:
+                _refuse_others(*_files_of(folder, host, role))
         signer = _authority(folder, valid)
         made = [
             file
@@ -94,7 +101,8 @@ def make_certificates(
             for file in _issued(folder, signer, host, role, valid)
         ]
     except OSError as error:
-        raise FathomError(f"the certificates cannot be written to {folder}: {error}") from error
+        words = f"{error.filename or folder}: {error.strerror or error}"
+        raise FathomError(f"the certificates cannot be written to {folder}: {words}") from error
     except ValueError as error:
         raise FathomError(f"{folder}/ca.key is not an authority's key: {error}") from error
     return [folder / "ca.pem", folder / "ca.key", *made]
@@ -159,6 +167,12 @@ def _authority(folder: Path, valid: _Validity) -> _Signer:
         if not isinstance(kept, ec.EllipticCurvePrivateKey):
             raise ValueError("it is of another kind")
         return _Signer(x509.load_pem_x509_certificate(certificate.read_bytes()), kept)
+    for one, other in ((certificate, key), (key, certificate)):
+        if os.path.lexists(one):
+            raise FathomError(
+                f"{one} is there without {other.name}, and an authority has both: put that back, "
+                "or move this away to have another authority made"
+            )
     made = ec.generate_private_key(_CURVE())
     # Random, so that two authorities do not look alike in a message.
     name = _subject(f"authority {x509.random_serial_number():x}"[:42], "authority")
@@ -175,8 +189,8 @@ def _authority(folder: Path, valid: _Validity) -> _Signer:
     )  # fmt: skip
     identifier = x509.SubjectKeyIdentifier.from_public_key(made.public_key())
     signed = builder.add_extension(identifier, critical=False).sign(made, hashes.SHA256())
-    _write(key, _pem_of(made), 0o600)
-    _write(certificate, signed.public_bytes(serialization.Encoding.PEM), 0o644)
+    _write(key, _pem_of(made), 0o600, nothing)
+    _write(certificate, signed.public_bytes(serialization.Encoding.PEM), 0o644, nothing)
     return _Signer(signed, made)
 
 
@@ -191,10 +205,51 @@ def _issued(folder: Path, signer: _Signer, host: str, role: Role, valid: _Validi
     ):
         builder = builder.add_extension(extension, critical=is_critical)
     signed = builder.sign(signer.key, hashes.SHA256())
-    files = [folder / f"{role}-{_file_name(host)}{end}" for end in (".pem", ".key")]
-    _write(files[0], signed.public_bytes(serialization.Encoding.PEM), 0o644)
-    _write(files[1], _pem_of(key), 0o600)
+    files = _files_of(folder, host, role)
+    _write(files[0], signed.public_bytes(serialization.Encoding.PEM), 0o644, _is_certificate)
+    _write(files[1], _pem_of(key), 0o600, _is_key)
     return files
+
+
+def _files_of(folder: Path, host: str, role: Role) -> list[Path]:
+    return [folder / f"{role}-{_file_name(host)}{end}" for end in (".pem", ".key")]
+
+
+def _refuse_others(certificate: Path, key: Path) -> None:
+    """Refuse files that no fleet has put there; a key is known by the certificate beside it."""
+    is_ours = _is_certificate(certificate)
+    for file, may_go in (
+        (certificate, is_ours),
+        (key, is_empty(key) or (is_ours and _is_key(key))),
+    ):
+        if os.path.lexists(file) and not may_go:
+            raise FathomError(
+                f"{file} is not of a fleet of Fathom's, and is not replaced: move it away, or name "
+                "another folder"
+            )
+
+
+def _is_certificate(file: Path) -> bool:
+    """Whether a file is a certificate of a fleet, or empty."""
+    if is_empty(file):
+        return True
+    try:
+        found = x509.load_pem_x509_certificate(file.read_bytes())
+        names = found.issuer.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    except (OSError, ValueError):
+        return False
+    return [one.value for one in names] == [_ORGANISATION]
+
+
+def _is_key(file: Path) -> bool:
+    """Whether a file is a key of the kind that a fleet has, or empty."""
+    if is_empty(file):
+        return True
+    try:
+        found = serialization.load_pem_private_key(file.read_bytes(), None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    return isinstance(found, ec.EllipticCurvePrivateKey) and isinstance(found.curve, _CURVE)
 
 
 def _subject(name: str, unit: str) -> x509.Name:
@@ -231,11 +286,11 @@ def _pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def _write(path: Path, data: bytes, mode: int, may_go: Callable[[Path], bool]) -> None:
     """Write a file that nobody else can read meanwhile, and put it in its place at once."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.unlink(missing_ok=True)
-    number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(number, "wb") as file:
-        file.write(data)
-    unfinished.replace(path)
+    if path.exists() and may_go(path):
+        # What replaces it has its mode.
+        path.chmod(mode)
+    with replacing(path, may_go=may_go) as unfinished:
+        unfinished.write_bytes(data)
+    path.chmod(mode)

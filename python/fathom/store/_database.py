@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -83,6 +83,7 @@ class Database:
         self.name = str(url.database) if _is_sqlite(url) else shown
         self.wait_s = wait_s
         self._make = make
+        self._made: tuple[int, int] | None = None
         with self.own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
         event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
@@ -134,13 +135,30 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
+    def abandon(self) -> None:
+        """Close all connections, and remove the file if it was made here and is still empty.
+
+        Its lock is held meanwhile: another process that uses it goes on with it.
+        """
+        self.close()
+        if self._made is None:
+            return
+        path = Path(self.name).absolute()
+        with suppress(OSError, sqlite3.Error):
+            address = f"{path.as_uri()}?mode=rw"
+            lock = sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)
+            with closing(lock):
+                lock.execute("BEGIN IMMEDIATE")
+                if _file_number(self.name) == self._made and not path.stat().st_size:
+                    path.unlink()
+
     def _sqlite(self, url: URL) -> Engine:
         path = Path(str(url.database))
         try:
             if not path.exists():
                 if not self._make:
                     raise no_store(str(path))
-                _make_private(path)
+                self._made = _make_private(path)
             check_regular(path)
             with path.open("rb") as file:
                 beginning = file.read(len(_SQLITE_HEADER))
@@ -263,8 +281,8 @@ class Database:
         return StoreError(f"the store {self.name} cannot be used: {words}")
 
 
-def _make_private(path: Path) -> None:
-    """Make a new store, and folders that are missing, for their owner alone.
+def _make_private(path: Path) -> tuple[int, int] | None:
+    """Make a new store, and folders that are missing, for their owner alone; return which it is.
 
     SQLite gives what it keeps beside a file the mode of the file. A store that is there keeps its
     mode: who shares it has said so.
@@ -273,7 +291,13 @@ def _make_private(path: Path) -> None:
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            found = os.fstat(handle)
+        finally:
+            os.close(handle)
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _only_text(

@@ -77,7 +77,7 @@ class Store(Tabular):
         try:
             bring_up_to_date(self._database, make=make)
         except BaseException:
-            self._database.close()
+            self._database.abandon()
             raise
         self.runs = Runs(self._database)
         self.experiments = Experiments(self._database)

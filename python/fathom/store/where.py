@@ -28,7 +28,8 @@ def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
     Raises
     ------
     StoreError
-        If it looks like an address that is mistyped, whose password would be a file's name.
+        If the name is empty, or looks like an address that is mistyped, whose password would be a
+        file's name.
 
     """
     asked = _asked(where)
@@ -44,7 +45,12 @@ def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def _asked(where: str | os.PathLike[str] | None) -> str:
-    return os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
+    if where is None:
+        return os.environ.get(ENVIRONMENT, "")
+    if not os.fspath(where):
+        # It would stand for the store in use, which a move would remove.
+        raise StoreError("the name of the store is empty: name a file, or None for the usual one")
+    return os.fspath(where)
 
 
 def store_url(where: str | os.PathLike[str] | None = None) -> _packages.URL:

@@ -29,7 +29,7 @@ def server_folder(folder: Path | None) -> Path:
         If it cannot be made.
 
     """
-    usual = store_file("") or Path.cwd() / "fathom"
+    usual = store_file() or Path.cwd() / "fathom"
     found = folder or usual.parent / "serve"
     try:
         found.mkdir(parents=True, exist_ok=True)

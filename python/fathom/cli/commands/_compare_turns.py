@@ -59,8 +59,7 @@ def interleaved(wish: Turns, where: str | None) -> None:
     try:
         plan = None if wish.run is None else _plan(wish.run, wish)
         if wish.dry_run and plan is not None:
-            _show_forecast(plan, as_json=wish.as_json, is_asked=True)
-            refuse_what_cannot_run([plan.a, plan.b], wish.permission, plan.runner, is_asked=True)
+            _foresee(plan, wish)
             return
         if plan is not None:
             refuse_what_cannot_run([plan.a, plan.b], wish.permission, plan.runner)
@@ -76,6 +75,13 @@ def interleaved(wish: Turns, where: str | None) -> None:
         fail(found.failure, EXIT_FAILED)
     if found.comparison is not None:
         judge(found.comparison, wish.verdict)
+
+
+def _foresee(plan: comparing.TurnsPlan, wish: Turns) -> None:
+    def forecast() -> None:
+        _show_forecast(plan, as_json=wish.as_json, is_asked=True)
+
+    refuse_what_cannot_run([plan.a, plan.b], wish.permission, plan.runner, forecast=forecast)
 
 
 def _plan(run: tuple[str, str], wish: Turns) -> comparing.TurnsPlan:

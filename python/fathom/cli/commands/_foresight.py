@@ -53,25 +53,24 @@ def refuse_what_cannot_run(
     runner: str | None,
     *,
     is_asked: bool = False,
+    forecast: Callable[[], None] | None = None,
 ) -> None:
     """Look at loads as each run will, before anything is measured; nothing is made or written.
 
-    Dry runs and runs have this one look. Where what would be done is asked (``is_asked``), what
-    the guard says is shown, and ends the command with the exit code of a refusal.
+    Dry runs and runs have this one look. Where what would be done is asked (``is_asked``, or with
+    a ``forecast``, which shows it), what the guard says is shown behind it, and ends the command
+    with the exit code of a refusal. There is no forecast of what cannot be run.
 
     Raises
     ------
     RefusedError
         If the guard would refuse one of them.
-    FathomError
-        If one of them cannot be run. Where that holds for all, the first run of an experiment says
-        it, and the store keeps that.
+    InvalidRequestError
+        If one of them cannot be run.
 
     """
     told, wrong = _looked(loads, permission, runner)
-    _refuse(told, is_asked=is_asked)
-    if wrong and (told or is_asked):
-        raise wrong[0]
+    _judge(told, wrong, is_asked=is_asked, forecast=forecast)
 
 
 def some_cannot_run(
@@ -79,21 +78,21 @@ def some_cannot_run(
     permission: Permission,
     runner: str | None,
     *,
-    is_asked: bool = False,
+    forecast: Callable[[], None] | None = None,
 ) -> bool:
     """Look as ``refuse_what_cannot_run``, and say which loads others are measured without.
 
     Raises
     ------
-    FathomError
+    RefusedError
+        As there.
+    InvalidRequestError
         As there, if none of them can be run.
 
     """
     told, wrong = _looked(loads, permission, runner)
-    _refuse(told, is_asked=is_asked)
-    if wrong and is_asked and not told:
-        raise wrong[0]
-    for words in dict.fromkeys(str(one) for one in wrong if told):
+    _judge(told, [] if told else wrong, forecast=forecast)
+    for words in dict.fromkeys(map(str, wrong)):
         typer.echo(f"note: not all of it can be measured: {words}", err=True)
     return bool(wrong)
 
@@ -112,14 +111,24 @@ def _looked(
     return told, wrong
 
 
-def _refuse(told: Sequence[Any], *, is_asked: bool) -> None:
-    """Raise, or say and end, if the guard refuses a target of what was explained."""
+def _judge(
+    told: Sequence[Any],
+    wrong: Sequence[fathom.InvalidRequestError],
+    *,
+    is_asked: bool = False,
+    forecast: Callable[[], None] | None = None,
+) -> None:
+    """Raise, or say and end, if the guard refuses a target, or if something is wrong."""
     targets = [target for one in told for target in one["targets"]]
     judged = [(target["path"], refusal(target)) for target in targets]
     refused = [*dict.fromkeys((path, why) for path, why in judged if why)]
+    if wrong and not refused:
+        raise wrong[0]
+    if forecast is not None:
+        forecast()
     if not refused:
         return
-    if not is_asked:
+    if not is_asked and forecast is None:
         words = (f"{path}: {why.removeprefix(_REFUSED)}" for path, why in refused)
         raise fathom.RefusedError("\n".join(words))
     for path, why in refused:

@@ -54,6 +54,9 @@ def _must_stay(kind: str, arguments: list[str]) -> None:
             "--precondition needs targets that stay as they are: make them with fathom prepare "
             "fill, and leave out -c"
         )
+    # One that is missing is refused with what preconditioning needs, not with -c.
+    for path in load_targets([arguments]):
+        preparing.target_facts(path)
 
 
 def estimate_of(store: Store | None, kind: str, arguments: list[str]) -> preparing.Estimate:

@@ -55,9 +55,18 @@ class Outputs(NamedTuple):
         return [one for one in (self.junit, self.markdown) if one and _places.is_output(one)]
 
     def check(self) -> None:
-        """Refuse two documents on the standard output."""
+        """Refuse two documents on the standard output, and places that nothing can be written to.
+
+        Raises
+        ------
+        ReportError
+            If one is the place of something else.
+
+        """
         if self.to_output and (self.as_json or len(self.to_output) > 1):
             fail("the standard output holds one document: name a file for others", EXIT_INVALID)
+        for place in filter(None, (self.junit, self.markdown)):
+            _places.check(place, is_text=True, force=self.overwrite)
 
 
 def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | None) -> None:

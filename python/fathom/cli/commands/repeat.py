@@ -129,9 +129,18 @@ def _foresee(
 ) -> None:
     """Say how many runs there are, how long they take, and what would be refused."""
     load, _name = single_step(rest)
-    policy, kind, name = wish.policy, wish.precondition, wish.tool.get("runner")
+    kind, name = wish.precondition, wish.tool.get("runner")
     loads, one_s = loads_of(kind, load), experiments.asked_run_s(load, name or "fathom")
-    estimate = _estimate(where, kind, load)
+
+    def forecast() -> None:
+        estimate = _estimate(where, kind, load)
+        _show_forecast(wish, one_s, estimate, as_json=as_json)
+
+    refuse_what_cannot_run(loads, permission, name, forecast=forecast)
+
+
+def _show_forecast(wish: _Wish, one_s: float, estimate: Estimate | None, *, as_json: bool) -> None:
+    policy, kind = wish.policy, wish.precondition
     least_s, most_s = policy.pilot * one_s, policy.most * one_s
     if as_json:
         told: dict[str, object] = {"least_runs": policy.pilot, "most_runs": policy.most}
@@ -139,14 +148,13 @@ def _foresee(
         if estimate is not None:
             told["precondition"] = {"kind": kind, **asdict(estimate)}
         typer.echo(json.dumps(told))
-    else:
-        if estimate is not None:
-            show_estimate(kind, estimate, is_asked=True)
-        typer.echo(
-            f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
-            f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
-        )
-    refuse_what_cannot_run(loads, permission, name, is_asked=True)
+        return
+    if estimate is not None:
+        show_estimate(kind, estimate, is_asked=True)
+    typer.echo(
+        f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
+        f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
+    )
 
 
 class _Wish(NamedTuple):

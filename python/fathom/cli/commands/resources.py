@@ -13,10 +13,11 @@ import typer
 
 import fathom
 from fathom import clusters
-from fathom._export import new_file
+from fathom._export import check_place, new_file
+from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.resources import content_of, file_text, show_resources
+from fathom.cli.views.resources import check_form, content_of, file_text, show_resources
 
 if TYPE_CHECKING:
     from fathom.clusters import ClusterReport, Found
@@ -76,13 +77,18 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
     try:
         if mail_to and not (smtp and mail_from):
             fail("--mail-to needs --smtp and --mail-from", EXIT_INVALID)
+        if output is not None and _places.is_nowhere(output):
+            output = None
+        if output is not None:
+            check_form(output)
+            check_place(output, overwrite=overwrite)
         found = [_read(one) for one in sources] if sources else _here()
         report = clusters.report_of(found, since_unix_s=_since(since), groups_only=groups)
         if output is not None:
             _write(report, output, overwrite=overwrite)
         if as_json:
             typer.echo(json.dumps(content_of(report), indent=2))
-        elif output is None or str(output) != "-":
+        else:
             show_resources(report)
         if mail_to and smtp and mail_from:
             _mail(report, mail_to, mail_from, (smtp, smtp_user, smtp_password, smtp_ca))
@@ -118,7 +124,6 @@ def _here() -> list[Found]:
 
 
 def _write(report: ClusterReport, place: Path, *, overwrite: bool) -> None:
-
     text = file_text(report, place)
     with new_file(place, overwrite=overwrite) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

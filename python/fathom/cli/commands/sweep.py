@@ -123,8 +123,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             **other,
         )
         if dry_run:
-            show_forecast(plan, forecast, as_json=as_json)
-            _foresee(plan, permission)
+            _foresee((plan, forecast), permission, as_json=as_json)
             return
         some_cannot_run(plan.typical_loads(), permission, plan.runner)
         with opened_store(store) as opened:
@@ -136,9 +135,14 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
 
 
-def _foresee(plan: SweepPlan, permission: Permission) -> None:
-    """Say what cannot be measured, and end as the sweep will."""
-    if some_cannot_run(plan.typical_loads(), permission, plan.runner, is_asked=True):
+def _foresee(planned: tuple[SweepPlan, Forecast], permission: Permission, *, as_json: bool) -> None:
+    """Say what would be measured and what cannot be, and end as the sweep will."""
+    plan, found = planned
+
+    def forecast() -> None:
+        show_forecast(plan, found, as_json=as_json)
+
+    if some_cannot_run(plan.typical_loads(), permission, plan.runner, forecast=forecast):
         raise typer.Exit(EXIT_FAILED)
 
 

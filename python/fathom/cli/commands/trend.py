@@ -77,9 +77,7 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
 
 def show_trend(asked: Asked, store: str | None) -> None:
     """Find a trend, show it, and end with the exit code of an alert if one was requested."""
-    form = _places.suffix_of(asked.output)
-    if asked.output is not None and form not in (*_FORMS, "json"):
-        fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    form = _form(asked.output, overwrite=asked.overwrite)
     if asked.notify and not asked.alert:
         fail("--notify tells of an alert: add --alert", EXIT_INVALID)
     try:
@@ -110,6 +108,17 @@ def show_trend(asked: Asked, store: str | None) -> None:
         _tell(asked, found)
     if asked.alert:
         raise typer.Exit(_CODES.get(found.outcome, 0))
+
+
+def _form(output: Path | None, *, overwrite: bool) -> str:
+    """Return the form that a file's name says; a place for none is refused before it is drawn."""
+    form = _places.suffix_of(output)
+    if output is None:
+        return form
+    if form not in (*_FORMS, "json"):
+        fail(f"{output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    reports.check_place(output, force=overwrite)
+    return form
 
 
 def _tell(asked: Asked, found: trends.Trend) -> None:
@@ -253,7 +262,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         baseline,
         limit,
         alert,
-        output,
+        None if output is not None and _places.is_nowhere(output) else output,
         overwrite,
         as_json,
         tuple(notify or ()),

@@ -105,8 +105,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             **chosen_runner(runner),
         )
         if dry_run:
-            show_tune_forecast(plan, plan.forecast(), as_json=as_json)
-            some_cannot_run(plan.typical_loads(), permission, plan.runner, is_asked=True)
+            _foresee(plan, permission, as_json=as_json)
             return
         some_cannot_run(plan.typical_loads(), permission, plan.runner)
         with opened_store(store) as opened:
@@ -116,6 +115,13 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+def _foresee(plan: TunePlan, permission: Permission, *, as_json: bool) -> None:
+    def forecast() -> None:
+        show_tune_forecast(plan, plan.forecast(), as_json=as_json)
+
+    some_cannot_run(plan.typical_loads(), permission, plan.runner, forecast=forecast)
 
 
 def _begin(

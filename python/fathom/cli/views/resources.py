@@ -16,11 +16,12 @@ from fathom.cli.views.runs import console, text_table
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from fathom.clusters import ClusterReport
 
-__all__ = ["content_of", "file_text", "show_resources"]
+__all__ = ["check_form", "content_of", "file_text", "show_resources"]
 
 # What a narrow terminal need not have, the first one first.
 _SPARE = ("ClusterType", "LastDegraded", "LastOffline")
@@ -45,6 +46,23 @@ def show_resources(report: ClusterReport) -> None:
     typer.echo(f"{clusters.summary_words(report)}.")
 
 
+def _json(report: ClusterReport) -> str:
+    return json.dumps(content_of(report), indent=2) + "\n"
+
+
+def check_form(place: Path) -> None:
+    """Refuse a file whose name says no form.
+
+    Raises
+    ------
+    InvalidRequestError
+        It says which there are.
+
+    """
+    if place.suffix.lower() not in _FORMS:
+        raise InvalidRequestError(f"{place} says no form: end it with .csv, .json or .html")
+
+
 def file_text(report: ClusterReport, place: Path) -> str:
     """Return a report in the form that a file's name says.
 
@@ -54,14 +72,8 @@ def file_text(report: ClusterReport, place: Path) -> str:
         If it says none.
 
     """
-    form = place.suffix.lower()
-    if form == ".json":
-        return json.dumps(content_of(report), indent=2) + "\n"
-    if form in (".html", ".htm"):
-        return clusters.html_page(report)
-    if form == ".csv":
-        return _csv(report)
-    raise InvalidRequestError(f"{place} says no form: end it with .csv, .json or .html")
+    check_form(place)
+    return _FORMS[place.suffix.lower()](report)
 
 
 def _csv(report: ClusterReport) -> str:
@@ -72,3 +84,11 @@ def _csv(report: ClusterReport) -> str:
     for row in clusters.named_rows(report):
         writer.writerow([no_formula(one_line(row[name])) for name in clusters.COLUMNS])
     return text.getvalue()
+
+
+_FORMS: Mapping[str, Callable[[ClusterReport], str]] = {
+    ".json": _json,
+    ".csv": _csv,
+    ".html": clusters.html_page,
+    ".htm": clusters.html_page,
+}

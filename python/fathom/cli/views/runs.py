@@ -178,7 +178,11 @@ def local_time(unix_s: float | None) -> str:
     """Return an instant in this machine's time zone, ``-`` if it is unknown."""
     if unix_s is None:
         return "-"
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        # No calendar of a computer has it, such as the end of too many cells.
+        return "behind the year 9999" if unix_s > 0 else "before the year 1"
 
 
 def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:
