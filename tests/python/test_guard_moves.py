@@ -310,7 +310,8 @@ def test_a_file_below_an_overlay_is_copied_up_if_ours_and_left_if_somebodys(
 def _waiting(path: Path) -> subprocess.Popen[bytes]:
     """Start a run that has looked at its target and waits for its event."""
     before = os.getxattr(path, "user.fathom.made")
-    command = [diskspd(), "-d1", "-W0", "-b4K", "-w100", "--stop-ios=40", f"-yr{path.name}", path]
+    load = ["-d1", "-W0", "-b4K", "-w100", "--stop-ios=40", f"-yr{path.name}"]
+    command: list[str | Path] = [diskspd(), *load, path]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     end = time.monotonic() + 60
     while os.getxattr(path, "user.fathom.made") == before and time.monotonic() < end:
