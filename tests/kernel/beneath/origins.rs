@@ -271,7 +271,10 @@ fn the_page_cache_of_a_file_is_no_device() {
     fill(&file, 32 * MIB);
     let result = measure(&bench, "-b4K -r -o4 -Sb", &file);
     assert_eq!(answered_by(&result), "above_device", "{result}");
-    assert!(evidence(&result, "not_the_device").contains("came from any device"));
+    // Where nobody else uses the disk meanwhile, it has seen nothing at all.
+    let told = evidence(&result, "not_the_device");
+    let is_told = told.contains("came from any device") || told.contains(", 0 (0 bytes) reached ");
+    assert!(is_told, "{told}");
 }
 
 /// A loop device of a file in memory: what it sees is memory's, however deep.
