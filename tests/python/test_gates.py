@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from commands import command
 from fabricated import fabricated
+from fathom.cli import main
+from fathom.cli.commands import _places
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare._figures import SideFigures, compare_figures
 from fathom.experiments.compare.comparison import RunComparison
@@ -356,11 +359,25 @@ def test_gates_of_the_file_judge_the_newest_runs_of_their_labels(
     assert done.stdout.count("kept") == 2
 
 
-def test_what_is_found_is_shown_where_a_file_cannot_be_written(kept: Store, tmp_path: Path) -> None:
+def test_what_is_found_is_shown_where_a_file_cannot_be_written(
+    kept: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     save(kept, [1000])
-    done = command("gate", "1", "--require", "iops>1", "--junit", tmp_path / "none/x.xml")
-    assert (done.returncode, "cannot be written" in done.stderr) == (1, True)
-    assert "kept" in done.stdout
+    gate = ["gate", "1", "--require", "iops>1", "--junit", str(tmp_path / "none/x.xml")]
+    # What is seen beforehand is refused beforehand.
+    done = command(*gate)
+    assert (done.returncode, "cannot be written" in done.stderr, done.stdout) == (1, True, "")
+    # The folder went behind that look.
+    monkeypatch.setattr(_places, "check", lambda *_args, **_more: None)
+    monkeypatch.setattr(sys, "argv", ["fathom", *gate])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert (ended.value.code, "cannot be written" in said.err) == (1, True), said.err
+    assert "kept" in said.out
 
 
 def test_the_standard_output_holds_one_document(kept: Store, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from fathom.stats import independent_mean, neighbours
 from fathom.store import Store
 from simulated import autoregressive, troubled
 from test_repeat import Device, result_with
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXPERIMENTS = 1_000
 
@@ -51,8 +55,10 @@ def test_independent_runs_are_seldom_said_to_resemble_each_other(runs: int) -> N
 
 
 def test_the_command_gives_no_interval_where_runs_remember(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    target = tmp_path / "x.dat"
+    target.write_bytes(bytes(1 << 20))
     device = Device(0.002)
     wave = 1 + 0.05 * np.sin(np.linspace(0.5, 0.5 + 2 * np.pi, 20))
 
@@ -62,7 +68,7 @@ def test_the_command_gives_no_interval_where_runs_remember(
 
     def shown(engine: object) -> str:
         monkeypatch.setattr(_measure, "run_kept", engine)
-        argv = ["fathom", "repeat", "--pilot", "20", "--most", "20", "-b4K", "-L", "x.dat"]
+        argv = ["fathom", "repeat", "--pilot", "20", "--most", "20", "-b4K", "-L", str(target)]
         monkeypatch.setattr(sys, "argv", argv)
         with pytest.raises(SystemExit) as ended:
             main()

@@ -20,6 +20,8 @@ __all__ = ["refuse_empty_rest", "refuse_empty_values"]
 
 # Words by which things are found, of which there may be none.
 _MAY_BE_EMPTY = ("--label", "--device")
+# These options say themselves what they take.
+_SAY_IT_THEMSELVES = ("--hosts", "--require")
 # These types of the grammar say themselves what they take.
 _WITH_WORDS_OF_THEIR_OWN = ("mib_of", "percent_of", "seconds_of", "whole_seconds_of")
 _WHY = "is empty, as a variable is that is not set"
@@ -28,7 +30,8 @@ _WHY = "is empty, as a variable is that is not set"
 def refuse_empty_values(parameter: Any) -> None:  # noqa: ANN401 - Typer's.
     """Let an option or argument of a verb take no empty word."""
     # A side of a comparison (--run A B) need not have arguments of its own.
-    if not {*parameter.opts}.isdisjoint(_MAY_BE_EMPTY) or parameter.nargs > 1:
+    spared = (*_MAY_BE_EMPTY, *_SAY_IT_THEMSELVES)
+    if not {*parameter.opts}.isdisjoint(spared) or parameter.nargs > 1:
         return
     process = parameter.process_value
 
