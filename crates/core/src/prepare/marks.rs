@@ -64,8 +64,10 @@ fn found_now(path: &Path, overwrite: bool, checked: &Checked) -> io::Result<Opti
     if alone.has_foreign_writer(&held, path) {
         return Ok(Some(Finding::FileInUse(guard::unseen_writer())));
     }
+    if overwrite {
+        return Ok(None);
+    }
     let file = match held.open_to_read(path) {
-        _ if overwrite => return Ok(None),
         // What may not be read passed the guard as it was empty.
         Err(_) if !alone.is_touched(held.identity()) => return Ok(None),
         opened => opened?,

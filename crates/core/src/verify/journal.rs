@@ -200,7 +200,7 @@ pub fn foresee(path: &Path) -> Result<bool, JournalError> {
     let name = place.file_name().ok_or_else(|| JournalError::NotOurs(path.to_owned()))?;
     let held = match opened.hold(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            may_make_in(folder).map_err(io::Error::from).map_err(failed(path, "create"))?;
+            may_make_in(folder).map_err(|why| failed(path, "create")(why.into()))?;
             return Ok(false);
         }
         held => held.map_err(failed(path, "look at"))?,
@@ -209,7 +209,7 @@ pub fn foresee(path: &Path) -> Result<bool, JournalError> {
     if !found.is_file() {
         return Err(not_a_file(path, found.kind()));
     }
-    may_write(&place).map_err(io::Error::from).map_err(failed(path, "open"))?;
+    may_write(&place).map_err(|why| failed(path, "open")(why.into()))?;
     let file = held.open_to_read(path).map_err(failed(path, "open"))?;
     lock_ended(path, &file)?;
     Ok(found.len() > 0)

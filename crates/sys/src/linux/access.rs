@@ -3,10 +3,9 @@
 
 use std::ffi::CString;
 use std::io::{self, ErrorKind};
-use std::mem::MaybeUninit;
 use std::path::Path;
 
-use super::kernel_files;
+use super::{kernel_files, statx};
 
 /// Why something may not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,17 +74,8 @@ fn may(path: &Path, mode: libc::c_int) -> Result<(), NoAccess> {
 
 /// Whether the file system says that something has an attribute (`STATX_ATTR_*`).
 fn has_attribute(path: &Path, attribute: libc::c_int) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else { return false };
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the path is a string that ends with 0 and `answer` has room for one statx; both outlive the
-    // call.
-    let status = unsafe {
-        let (flags, mask) = (libc::AT_STATX_SYNC_AS_STAT, libc::STATX_TYPE);
-        libc::statx(libc::AT_FDCWD, path.as_ptr(), flags, mask, answer.as_mut_ptr())
-    };
-    // SAFETY: statx is plain integers, and the memory was zeroed.
-    let found = unsafe { answer.assume_init() }.stx_attributes;
-    status == 0 && found & u64::from(attribute.unsigned_abs()) != 0
+    let found = statx::of_path(path, libc::AT_STATX_SYNC_AS_STAT, libc::STATX_TYPE);
+    found.is_ok_and(|found| found.stx_attributes & u64::from(attribute.unsigned_abs()) != 0)
 }
 
 #[cfg(test)]

@@ -2,10 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 
-use super::clock;
+use super::{clock, statx};
 
 /// The kernel's time stamps lag behind the clock by one tick at most.
 pub const TICK_NS: i64 = 10_000_000;
@@ -29,19 +27,8 @@ pub struct FileState {
 
 /// The state of `file` now.
 pub fn of(file: &File) -> io::Result<FileState> {
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the path is an empty NUL-terminated string and `answer` has room for one statx; both outlive
-    // the call, and the descriptor is open for as long as `file` is borrowed.
-    let status = unsafe {
-        let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
-        let flags = libc::AT_STATX_SYNC_AS_STAT | libc::AT_EMPTY_PATH;
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, mask, answer.as_mut_ptr())
-    };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
-    let answer = unsafe { answer.assume_init() };
+    let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+    let answer = statx::of_open(file, libc::AT_STATX_SYNC_AS_STAT, mask)?;
     Ok(FileState {
         inode: answer.stx_ino,
         born_ns: (answer.stx_mask & libc::STATX_BTIME != 0).then(|| nanos(answer.stx_btime)),

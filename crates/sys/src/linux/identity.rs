@@ -1,12 +1,13 @@
 //! Which object a path leads to, whatever it is called.
 
-use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use super::statx;
+
+/// What tells one object from others.
+const WANTED: u32 = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_BTIME;
 
 /// A regular file: the device number of its file system, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,8 +53,7 @@ impl Eq for Object {}
 /// What the kernel remembers is enough (`AT_STATX_DONT_SYNC`): a file server that does not answer
 /// must not hold up a look at what other processes have open.
 pub fn of(path: &Path) -> io::Result<Identity> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    Ok(look(libc::AT_FDCWD, &name, 0)?.identity)
+    Ok(object(&statx::of_path(path, libc::AT_STATX_DONT_SYNC, WANTED)?).identity)
 }
 
 /// The object that is open, whatever its path leads to by now.
@@ -63,22 +63,10 @@ pub fn of_open(file: &File) -> io::Result<Identity> {
 
 /// The object that is open, told from others that ever have its number.
 pub fn object_of(file: &File) -> io::Result<Object> {
-    look(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
+    statx::of_open(file, libc::AT_STATX_DONT_SYNC, WANTED).map(|answer| object(&answer))
 }
 
-fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Object> {
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: `name` is NUL-terminated and `answer` has room for one statx; both outlive the call.
-    let status = unsafe {
-        let mask = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_BTIME;
-        let flags = libc::AT_STATX_DONT_SYNC | how;
-        libc::statx(at, name.as_ptr(), flags, mask, answer.as_mut_ptr())
-    };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
-    let answer = unsafe { answer.assume_init() };
+fn object(answer: &libc::statx) -> Object {
     let has_birth = answer.stx_mask & libc::STATX_BTIME != 0;
     let born = has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec));
     let identity = match u32::from(answer.stx_mode) & libc::S_IFMT {
@@ -89,7 +77,7 @@ fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Object> {
         }),
         _ => Identity::Other,
     };
-    Ok(Object { identity, born })
+    Object { identity, born }
 }
 
 #[cfg(test)]

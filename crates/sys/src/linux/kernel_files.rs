@@ -76,8 +76,7 @@ pub fn file_system(held: &Held, path: &Path) -> io::Result<Option<&'static str>>
 
 /// The kernel's own file system that a path lies on; none if it lies on another, or cannot be asked.
 pub(super) fn file_system_of(path: &Path) -> Option<&'static str> {
-    let answer = statfs(path).ok()?;
-    FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind(&answer)).map(|(_, name)| *name)
+    named(FILE_SYSTEMS, &statfs(path).ok()?)
 }
 
 fn find(
@@ -89,8 +88,11 @@ fn find(
         Some(file) => fstatfs(file)?,
         None => statfs(path)?,
     };
-    let found = among.iter().find(|(magic, _)| *magic == kind(&answer));
-    Ok(found.map(|(_, name)| *name))
+    Ok(named(among, &answer))
+}
+
+fn named(among: &[(u32, &'static str)], answer: &libc::statfs) -> Option<&'static str> {
+    among.iter().find(|(magic, _)| *magic == kind(answer)).map(|(_, name)| *name)
 }
 
 /// The number of a file system's type. It has 32 bits; the field is a word of which each C library says

@@ -38,6 +38,7 @@ pub mod residency;
 pub mod ring;
 pub mod socket;
 pub mod space;
+mod statx;
 mod stream;
 pub mod terminal;
 pub mod thread;

@@ -6,17 +6,15 @@ pub mod mounts;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::access::{NoAccess, may_make_in, may_read, may_write};
 use super::holders::device_number;
 use super::places::{folder_of, real_path};
+use super::statx;
 pub use disks::{Disk, Label, disks, label};
 
 /// What kind of object a path leads to.
@@ -235,17 +233,6 @@ fn number_in(path: &Path) -> Option<u64> {
 /// Alignment of I/O past the page cache in bytes, 0 if it is impossible; absent if the file system
 /// or the kernel (before 6.1) does not tell.
 fn direct_alignment(path: &Path) -> Option<u32> {
-    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: `name` is NUL-terminated and `answer` has room for one statx; both outlive the call.
-    let status = unsafe {
-        let mask = libc::STATX_DIOALIGN;
-        libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, mask, answer.as_mut_ptr())
-    };
-    if status != 0 {
-        return None;
-    }
-    // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
-    let answer = unsafe { answer.assume_init() };
+    let answer = statx::of_path(path, 0, libc::STATX_DIOALIGN).ok()?;
     (answer.stx_mask & libc::STATX_DIOALIGN != 0).then_some(answer.stx_dio_offset_align)
 }
