@@ -325,7 +325,8 @@ fn a_link_that_leads_to_another_device_during_a_run_was_followed_twice() {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let swapping = scope.spawn(|| swap(&link, [theirs.path(), ours.path()], &over));
-        for load in ["-Sh", "-Su", "-Sm", "--engine=sync -t2"] {
+        // A binary that is optimised is through with one round before the link was moved often.
+        for load in ["-Sh", "-Su", "-Sm", "--engine=sync -t2"].repeat(4) {
             bench.run(&format!("{LOAD} {load} {} disk", ours.leave()));
         }
         over.store(true, Ordering::Relaxed);
