@@ -46,12 +46,37 @@ pub enum Counted {
     Requests,
 }
 
+/// A server that can be killed and started again.
+pub trait Mortal: Send + 'static {
+    fn end(&mut self);
+    fn begin(&mut self);
+}
+
 /// What is done once.
 type Once = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
-/// The port of a proxy that does something once, in the middle of a load. It goes on, and ends each
-/// connection whose server ends, or that finds none.
-pub fn watching_proxy(
+/// The port of a proxy that kills its server once, in the middle of a load, and does something then. It
+/// goes on, and ends each connection whose server ends, or that finds none.
+pub fn killing_proxy<S: Mortal>(
+    server_port: u16,
+    counted: Counted,
+    server: &Arc<Mutex<S>>,
+    then: impl FnOnce(&mut S) + Send + 'static,
+) -> u16 {
+    let server = Arc::clone(server);
+    let strike = move || {
+        // Nothing is passed on until it is dead: the load could be over before.
+        server.lock().unwrap().end();
+        std::thread::spawn(move || {
+            then(&mut server.lock().unwrap());
+            // A server may end with the thread that has started it.
+            std::thread::park();
+        });
+    };
+    watching_proxy(server_port, counted, strike)
+}
+
+fn watching_proxy(
     server_port: u16,
     counted: Counted,
     then: impl FnOnce() + Send + 'static,
@@ -84,11 +109,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, passed: Option<&AtomicU64>, the
         if passed.is_some_and(|all| all.fetch_add(bytes as u64, Ordering::Relaxed) > AFTER_BYTES)
             && let Some(then) = then.lock().unwrap().take()
         {
-            std::thread::spawn(move || {
-                then();
-                // A server may end with the thread that has started it.
-                std::thread::park();
-            });
+            then();
         }
         if to.write_all(&buffer[..bytes]).is_err() {
             break;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::breaking::{Counted, watching_proxy};
+use crate::breaking::{Counted, Mortal, killing_proxy};
 use crate::files::FileServer;
 use crate::ganesha::{Export, Ganesha};
 use crate::iscsi::{Tgt, address_over};
@@ -20,12 +20,6 @@ const LOAD: [&str; 8] =
 /// One thread of nbdkit: with more, 1.32 aborts now and then when a connection is cut.
 const CALM: [&str; 1] = ["--threads=1"];
 const FILE: [&str; 2] = ["file", "{}/disk"];
-
-/// A server that can be killed and started again.
-trait Mortal: Send + 'static {
-    fn end(&mut self);
-    fn begin(&mut self);
-}
 
 impl Mortal for Server {
     fn end(&mut self) {
@@ -78,10 +72,7 @@ fn in_folder(arguments: &[&str]) -> Ran {
 /// A mixed load whose server is killed in its middle and started again, by the address of a port.
 fn comes_back(server: impl Mortal, port: u16, address: impl Fn(u16) -> String, more: &[&str]) {
     let server = Arc::new(Mutex::new(server));
-    let kept = Arc::clone(&server);
-    let proxy = watching_proxy(port, Counted::Requests, move || {
-        let mut server = server.lock().unwrap();
-        server.end();
+    let proxy = killing_proxy(port, Counted::Requests, &server, |server| {
         std::thread::sleep(Duration::from_millis(300));
         server.begin();
     });
@@ -93,7 +84,7 @@ fn comes_back(server: impl Mortal, port: u16, address: impl Fn(u16) -> String, m
     let token = words.find(|word| word.starts_with("--allow-write="));
     let token = token.expect(&refused.errors).trim_end_matches('.');
     let ran = in_folder(&[&mix[..], &[token, &address]].concat()).good();
-    drop(kept);
+    drop(server);
     assert_eq!(ran.sum("read", "ios") + ran.sum("write", "ios"), IOS, "{}", ran.text);
     assert_eq!(ran.sum("read", "errors") + ran.sum("write", "errors"), 0, "{}", ran.text);
     assert!(ran.sum("write", "ios") > IOS / 4);
@@ -150,10 +141,7 @@ fn a_flush_tells_that_writes_before_the_servers_restart_may_be_lost() {
     let port = server.port;
     let address = server.at("disk", 1);
     let server = Arc::new(Mutex::new(server));
-    let ended = Arc::clone(&server);
-    let proxy = watching_proxy(port, Counted::Requests, move || {
-        let mut server = ended.lock().unwrap();
-        server.kill();
+    let proxy = killing_proxy(port, Counted::Requests, &server, |server| {
         // What it calls a life is the second in which it began.
         std::thread::sleep(Duration::from_millis(1100));
         server.begin_again();
@@ -176,15 +164,10 @@ fn several_connections_are_each_made_again() {
     }
     let server = Arc::new(Mutex::new(Server::tcp(&CALM, &FILE)));
     let port = server.lock().unwrap().port.unwrap();
-    let kept = Arc::clone(&server);
-    let proxy = watching_proxy(port, Counted::Answers, move || {
-        let mut server = server.lock().unwrap();
-        server.kill();
-        server.begin_again();
-    });
+    let proxy = killing_proxy(port, Counted::Answers, &server, Server::begin_again);
     let more = ["--connections=4", "--reconnect=30", &nbd_over(proxy)];
     let ran = in_folder(&[&LOAD[..], &more].concat()).good();
-    drop(kept);
+    drop(server);
     assert_eq!((ran.sum("read", "ios"), ran.sum("read", "errors")), (IOS, 0));
     let network = ran.network();
     assert_eq!((&network["connections"], &network["reconnects"]), (&4.into(), &4.into()));
@@ -197,8 +180,7 @@ fn a_server_that_does_not_come_back_in_time_ends_the_run_with_exact_counts() {
     }
     let server = Arc::new(Mutex::new(Server::tcp(&CALM, &FILE)));
     let port = server.lock().unwrap().port.unwrap();
-    let ended = Arc::clone(&server);
-    let proxy = watching_proxy(port, Counted::Answers, move || ended.lock().unwrap().kill());
+    let proxy = killing_proxy(port, Counted::Answers, &server, |_| {});
     let ran = in_folder(&[&LOAD[..], &["--reconnect=1", &nbd_over(proxy)]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.errors);
     // All eight failed, and nothing was issued behind them.
@@ -217,10 +199,7 @@ fn a_lun_that_is_another_when_its_server_comes_back_is_left_alone() {
     let Some(server) = Tgt::start(|_| {}) else { return };
     let server = Arc::new(Mutex::new(server));
     let port = server.lock().unwrap().port;
-    let (kept, ended) = (Arc::clone(&server), Arc::clone(&server));
-    let proxy = watching_proxy(port, Counted::Requests, move || {
-        let mut server = ended.lock().unwrap();
-        server.kill();
+    let proxy = killing_proxy(port, Counted::Requests, &server, |server| {
         std::fs::write(server.disk(), vec![0; 1 << 20]).unwrap();
         server.begin_again();
     });
@@ -232,7 +211,7 @@ fn a_lun_that_is_another_when_its_server_comes_back_is_left_alone() {
         assert!(ran.errors.contains(words), "{words}: {}", ran.errors);
     }
     assert_eq!(ran.sum("read", "errors") + ran.sum("write", "errors"), 8);
-    let disk = std::fs::read(kept.lock().unwrap().disk()).unwrap();
+    let disk = std::fs::read(server.lock().unwrap().disk()).unwrap();
     assert!(disk.iter().all(|byte| *byte == 0), "it was written to");
 }
 
@@ -244,10 +223,9 @@ fn a_signal_ends_the_wait_for_a_server_with_what_is_outstanding() {
     let server = Arc::new(Mutex::new(Server::tcp(&CALM, &FILE)));
     let port = server.lock().unwrap().port.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (ended, pid) = (Arc::clone(&server), Arc::new(Mutex::new(0)));
+    let pid = Arc::new(Mutex::new(0));
     let struck = Arc::clone(&pid);
-    let proxy = watching_proxy(port, Counted::Answers, move || {
-        ended.lock().unwrap().kill();
+    let proxy = killing_proxy(port, Counted::Answers, &server, move |_| {
         std::thread::sleep(Duration::from_millis(500));
         let pid = struck.lock().unwrap().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
