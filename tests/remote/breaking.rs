@@ -76,11 +76,7 @@ pub fn killing_proxy<S: Mortal>(
     watching_proxy(server_port, counted, strike)
 }
 
-fn watching_proxy(
-    server_port: u16,
-    counted: Counted,
-    then: impl FnOnce() + Send + 'static,
-) -> u16 {
+fn watching_proxy(server_port: u16, counted: Counted, then: impl FnOnce() + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let then: Arc<Once> = Arc::new(Mutex::new(Some(Box::new(then))));
