@@ -149,7 +149,8 @@ fn a_flush_tells_that_writes_before_the_servers_restart_may_be_lost() {
     let address = address.to_string().replace(":1/", &format!(":{proxy}/"));
     let token = format!("--allow-write={}:{FILE_BYTES}", &address["nfs://".len()..]);
     let token = token.replace("?version=4", "");
-    let more = ["-w100", "--fsync=70", "--overwrite", "--reconnect=30", "--on-error=continue"];
+    // It is killed about 490 writes in, far from any flush.
+    let more = ["-w100", "--fsync=300", "--overwrite", "--reconnect=30", "--on-error=continue"];
     let ran = in_folder(&[&LOAD[..7], &more, &[&token, &address]].concat()).good();
     assert_eq!((ran.sum("write", "ios"), ran.sum("write", "errors")), (IOS, 0), "{}", ran.text);
     let faults = ran.span()["threads"][0]["targets"][0]["faults"].as_array().unwrap();
