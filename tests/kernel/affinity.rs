@@ -130,7 +130,7 @@ fn a_thread_that_is_moved_from_outside_is_told_in_each_form() {
     let told = "Thread 1 had been pinned to CPU 1, and could run on CPU 0 at its end: something outside \
                 changed where it may run (taskset, a control group).";
     for form in ["text", "xml"] {
-        let options = format!("-W0 -d2 -b4K -r -t2 -a0,1 -R{form} --json=result.json");
+        let options = format!("-W0 -d1 -b4K -r -t2 -a0,1 -R{form} --json=result.json");
         let running = bench.start(&format!("{options} t.dat"));
         let thread = running.load_thread(1);
         if !moved(&thread, "0") {
@@ -155,7 +155,7 @@ fn threads_that_stay_and_those_that_nobody_pinned_raise_no_doubt() {
     }
     let bench = Bench::new();
     for (options, cpus) in [("-a0,1", "1"), ("-n", "0")] {
-        let running = bench.start(&format!("-W0 -d2 -b4K -r -t2 {options} -Rjson t.dat"));
+        let running = bench.start(&format!("-W0 -d1 -b4K -r -t2 {options} -Rjson t.dat"));
         let thread = running.load_thread(1);
         if !moved(&thread, cpus) {
             return;

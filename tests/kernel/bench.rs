@@ -1,6 +1,6 @@
 //! A folder to run the binary in, and its results as data.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -58,11 +58,22 @@ impl Bench {
 
     /// Starts a run, and returns when its load is under way.
     pub fn start(&self, args: &str) -> Running {
-        let mut command = self.command(&format!("--live {args}"));
+        let running = self.start_until("phase_started", &format!("--live=json {args}"));
+        thread::sleep(Duration::from_millis(100));
+        running
+    }
+
+    /// Starts a run, and returns when the first second of its load is over.
+    pub fn start_for_a_second(&self, args: &str) -> Running {
+        self.start_until(" IOPS ", &format!("--live {args}"))
+    }
+
+    fn start_until(&self, words: &str, args: &str) -> Running {
+        let mut command = self.command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
-        while !told.contains(" IOPS ") {
+        while !told.contains(words) {
             assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{args}: {told}");
         }
         Running { child, stderr, told }
@@ -152,10 +163,15 @@ impl Running {
     }
 
     pub fn wait(mut self) -> Ended {
-        let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        self.stderr.read_to_string(&mut self.told).unwrap();
-        Ended { code: self.child.wait().unwrap().code(), stdout, stderr: self.told }
+        self.told.push_str(&String::from_utf8_lossy(self.stderr.buffer()));
+        self.child.stderr = Some(self.stderr.into_inner());
+        // Both are read at once, so that neither fills up.
+        let output = self.child.wait_with_output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        self.told.push_str(&String::from_utf8_lossy(&output.stderr));
+        let is_event = |line: &&str| line.starts_with("{\"run\":");
+        let stderr = self.told.split_inclusive('\n').filter(|line| !is_event(line)).collect();
+        Ended { code: output.status.code(), stdout, stderr }
     }
 }
 

@@ -217,7 +217,7 @@ fn a_kernel_thread_takes_i_os_without_system_calls() {
 #[test]
 fn the_kernel_thread_stays_on_its_cpu() {
     let bench = Bench::new();
-    let running = bench.start("-W0 -d2 -b4K -r -o8 --sqpoll=0 t.dat");
+    let running = bench.start("-W0 -d1 -b4K -r -o8 --sqpoll=0 t.dat");
     let threads: Vec<_> =
         running.threads().into_iter().filter(|(name, _)| name.starts_with("iou-sqp")).collect();
     assert_eq!(running.wait().code, Some(0));
