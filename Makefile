@@ -27,7 +27,7 @@ FUZZ_SEED ?= 0
 # Tests measure real devices, too, and more of them at once would disturb each other; those on the kernel
 # see to it themselves (tests/kernel/turns.rs).
 TEST_PROCESSES ?= 3
-TEST_THREADS ?= 4
+TEST_THREADS ?= 6
 SCRATCH ?= target
 SUITES ?= bookworm trixie
 # maturin finds the interpreter by this.

@@ -35,7 +35,7 @@ const CALM: &[&str] = &[
 ];
 /// Tests that use up what all processes share: contexts of libaio (`aio-max-nr`), locked memory.
 const ALONE: &[&str] = &["faults::limits::an_ordinary_account", "many::a_thousand_threads"];
-const ROOM: u32 = 4;
+const ROOM: u32 = 6;
 
 /// Who waits is served in the order of coming, so that nobody starves.
 struct Waiting {
