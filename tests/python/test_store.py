@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from fathom import store as package
 from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
+from fathom.store._database import Database
 from fathom.store._migrate import alembic_config
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
 from fathom.store.packing import pack_json
 from fathom.store.where import default_store, store_url
+from sqlalchemy import inspect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy.engine import Connection
 
 TEXT = (Path(__file__).parent / "fixtures/result.json").read_text()
 RESULT = fathom.Result.from_json(TEXT)
@@ -239,13 +244,49 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     assert store.runs.list() == []
 
 
-def test_the_migrations_make_the_tables_that_the_code_knows(store: Store) -> None:
-    with store._database.reading() as connection:
+def _tables(connection: Connection) -> dict[str, object]:
+    """Return all that the database knows of our tables, in any order."""
+    look = inspect(connection)
+
+    def told(found: Iterable[Mapping[str, Any]], without: str = "") -> set[str]:
+        return {repr(sorted(item for item in one.items() if item[0] != without)) for one in found}
+
+    return {
+        name: [
+            look.get_pk_constraint(name),
+            told(look.get_columns(name)),
+            # SQLite does not tell the name of one that came with its column.
+            told(look.get_foreign_keys(name), without="name"),
+            told(look.get_unique_constraints(name)),
+            told(look.get_check_constraints(name)),
+            told(look.get_indexes(name)),
+        ]
+        for name in look.get_table_names()
+    }
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows_and_a_new_store_has(
+    address: str,
+) -> None:
+    with Store(address) as store, store._database.reading() as connection:
+        made = _tables(connection)
+    database = Database(store_url(address))
+    with database.writing() as connection:
+        metadata.drop_all(connection)
+        connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+        assert _tables(connection) == {}
+        command.upgrade(alembic_config(connection), REVISION)
+        assert _tables(connection) == made
+        assert len(made) == len(metadata.tables) + 1
         options = {"version_table": VERSION_TABLE}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
         assert context.get_current_revision() == REVISION
         assert ScriptDirectory.from_config(alembic_config(connection)).get_heads() == [REVISION]
+    database.close()
+    # Who opened it first made it, and said which version it has.
+    with Store(address) as store, store._database.reading() as connection:
+        assert _tables(connection) == made
 
 
 def test_an_open_store_opens_again(address: str) -> None:
