@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,7 @@ def test_each_command_on_a_page_has_a_verb_and_options_that_exist(page: Path) ->
                 assert option[0] in known[words[1]] | known["diskspd"], f"{page.name}: {line}"
 
 
+@cache
 def _known_options() -> dict[str, set[str]]:
     """Return the long options of each verb, and those of diskspd."""
     reference = (_DOCS / "reference.md").read_text()

@@ -202,9 +202,14 @@ def test_a_profile_writes_none(all_made: dict[Path, State], tmp_path: Path) -> N
     _assert_each_is_named(done.stderr, all_made)
 
 
+# Where each file is looked at by a command of its own: the look is one for all verbs, and others meet
+# all formats.
+SOME = slice(None, None, 6)
+
+
 def test_prepare_fills_none(all_grown: dict[Path, State], tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
-        for path in all_grown:
+        for path in list(all_grown)[SOME]:
             with pytest.raises(RefusedError):
                 plan_fill(store, path, Asked())
 
@@ -212,7 +217,7 @@ def test_prepare_fills_none(all_grown: dict[Path, State], tmp_path: Path) -> Non
 def test_assess_writes_none(all_grown: dict[Path, State], tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         runner = NativeRunner(store)
-        for path in all_grown:
+        for path in list(all_grown)[SOME]:
             with pytest.raises(RefusedError):
                 assess(store, runner, [str(path)], EFFORTS["quick"], writes=True)
 
