@@ -15,6 +15,8 @@ const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 const CASES: &[(&str, &str, &str)] = &[
     ("read a file", NOBODY, "secret.dat"),
     ("write a file", NOBODY, "-w100 --overwrite t.dat"),
+    ("write a file that `chattr +i` fixed", "FIXED +i", "-w100 --overwrite fixed.dat"),
+    ("write a file that `chattr +a` fixed", "FIXED +a", "-w100 --overwrite fixed.dat"),
     ("read a device", NOBODY, "DEVICE"),
     ("a device in a container", "NODEV", "closed/disk"),
     ("create a file (`-c`)", NOBODY, "-c1M closed/new.dat"),
@@ -62,6 +64,14 @@ const NODEV: &str = r#"
 mount -t tmpfs -o nodev tmpfs closed && cp -a "$1" closed/disk && shift && exec "$@"
 "#;
 
+/// A file that even root may not write.
+const FIXED: &str = r#"
+how=$1; shift
+chattr "$how" fixed.dat || exit 99
+"$@"
+chattr -i -a fixed.dat
+"#;
+
 /// The rows of the table: feature and what is reported.
 fn table() -> BTreeMap<String, String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/privileges.md");
@@ -84,14 +94,18 @@ fn folder() -> tempfile::TempDir {
         |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_diskspd"), place("diskspd")).unwrap();
     fs::create_dir(place("closed")).unwrap();
-    for (name, mode, byte) in
-        [("t.dat", 0o644, 7), ("secret.dat", 0o600, 7), ("zeros.dat", 0o666, 0)]
-    {
+    for (name, mode, byte) in [
+        ("t.dat", 0o644, 7),
+        ("secret.dat", 0o600, 7),
+        ("zeros.dat", 0o666, 0),
+        ("fixed.dat", 0o644, 0),
+    ] {
         fs::write(place(name), vec![byte; 1 << 20]).unwrap();
         set(place(name), mode);
     }
     fs::write(place("deny.py"), DENY).unwrap();
     fs::write(place("nodev.sh"), NODEV).unwrap();
+    fs::write(place("fixed.sh"), FIXED).unwrap();
     set(place("diskspd"), 0o755);
     set(place("closed"), 0o755);
     set(folder.path().to_owned(), 0o755);
@@ -115,6 +129,7 @@ fn device() -> Option<String> {
 fn told(folder: &Path, without: &str, args: &str) -> Option<String> {
     let without = match without.split_once(' ') {
         _ if without == "NODEV" => format!("unshare --mount sh nodev.sh {}", device()?),
+        Some(("FIXED", how)) => format!("sh fixed.sh {how}"),
         Some(("DENY", numbers)) => format!("python3 deny.py {numbers}"),
         _ if without == "NOBODY_WITHOUT_MEMLOCK" => format!("{NOBODY} prlimit --memlock=0"),
         _ if without == "NOBODY_WITHOUT_FILES" => format!("{NOBODY} prlimit --nofile=48:48"),
@@ -127,7 +142,8 @@ fn told(folder: &Path, without: &str, args: &str) -> Option<String> {
     let mut words = line.split_whitespace();
     let output = Command::new(words.next()?).args(words).current_dir(folder).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8_lossy(&text).into_owned())
+    let is_fixable = output.status.code() != Some(99);
+    is_fixable.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Whether this machine gives everybody what a row takes away.

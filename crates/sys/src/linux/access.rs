@@ -14,7 +14,12 @@ pub struct NoAccess {
     pub kind: ErrorKind,
     /// It in words, as a clause.
     pub words: String,
+    /// What helps, or goes without it.
+    pub remedy: &'static str,
 }
+
+const ANOTHER: &str = "name another";
+const ANOTHER_ACCOUNT: &str = "use an account that may, or name another";
 
 impl From<NoAccess> for io::Error {
     fn from(why: NoAccess) -> Self {
@@ -37,7 +42,8 @@ pub fn may_read(path: &Path) -> Result<(), NoAccess> {
 pub fn may_write(path: &Path) -> Result<(), NoAccess> {
     if has_attribute(path, libc::STATX_ATTR_APPEND) {
         let words = "it only takes what is appended to it (chattr +a)".to_owned();
-        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words });
+        let remedy = "name another, or have it taken back with chattr -a";
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words, remedy });
     }
     may(path, libc::W_OK)
 }
@@ -49,7 +55,7 @@ pub fn may_write(path: &Path) -> Result<(), NoAccess> {
 pub fn may_make_in(folder: &Path) -> Result<(), NoAccess> {
     if let Some(name) = kernel_files::file_system_of(folder) {
         let words = format!("its folder is of {name}, where nobody makes files");
-        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words });
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words, remedy: ANOTHER });
     }
     may(folder, libc::W_OK | libc::X_OK).map_err(|why| NoAccess {
         words: format!("its folder takes no new file: {}", why.words),
@@ -61,9 +67,13 @@ fn may(path: &Path, mode: libc::c_int) -> Result<(), NoAccess> {
     let said = |error: io::Error| {
         let is_fixed = error.raw_os_error() == Some(libc::EPERM)
             && has_attribute(path, libc::STATX_ATTR_IMMUTABLE);
-        let words =
-            if is_fixed { "it is immutable (chattr +i)".to_owned() } else { error.to_string() };
-        NoAccess { kind: error.kind(), words }
+        let (kind, words) = (error.kind(), error.to_string());
+        if is_fixed {
+            let remedy = "name another, or have it taken back with chattr -i";
+            return NoAccess { kind, words: "it is immutable (chattr +i)".to_owned(), remedy };
+        }
+        let is_denied = kind == ErrorKind::PermissionDenied;
+        NoAccess { kind, words, remedy: if is_denied { ANOTHER_ACCOUNT } else { ANOTHER } }
     };
     let name =
         CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| said(error.into()))?;
@@ -100,6 +110,7 @@ mod tests {
         for (folder, name) in [("/proc/self", "proc"), ("/sys", "sysfs")] {
             let why = may_make_in(Path::new(folder)).expect_err("files of the kernel");
             assert!(why.words.contains(name), "{}", why.words);
+            assert_eq!(why.remedy, "name another", "no account may");
         }
     }
 }

@@ -93,7 +93,7 @@ impl Resolver<'_> {
         self.findings.target_is(
             Kind::of(&std::io::Error::from(why.kind)),
             format!("the target '{}' may not be {what}: {}", target.path, why.words),
-            "use an account that may, or name another",
+            why.remedy,
         );
     }
 
