@@ -187,7 +187,8 @@ impl<'a> Guard<'a> {
             let policy = Policy::of_this_machine();
             let protect =
                 [&permission.protect[..], &policy.protect, &stores::of_this_user()].concat();
-            let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
+            let unwritten = openers::unwritten(&found);
+            let sight = Sight::over(machine, &targets.collect(), &tables, &protect, &unwritten);
             let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
             let hides_processes = unseen::hides_processes(&tables);
             Self {

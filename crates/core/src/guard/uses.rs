@@ -88,15 +88,17 @@ impl<'a> Sight<'a> {
     pub(super) fn of(machine: &'a Machine, targets: &[Identity], protect: &[PathBuf]) -> Self {
         let alone = |target: &Identity| (*target, Vec::new());
         let (targets, tables) = (targets.iter().map(alone).collect(), mounts::tables(machine));
-        Self::over(machine, &targets, &tables, protect)
+        Self::over(machine, &targets, &tables, protect, &BTreeSet::new())
     }
 
-    /// Looks at what reaches to targets, each given with what it is in layers above and below it.
+    /// Looks at what reaches to targets, each given with what it is in layers above and below it. Who has them
+    /// open is not looked for where it is known that nobody has them open for writing (`unwritten`).
     pub(super) fn over(
         machine: &'a Machine,
         targets: &BTreeMap<Identity, Vec<Layer>>,
         tables: &[Table],
         protect: &[PathBuf],
+        unwritten: &BTreeSet<Identity>,
     ) -> Self {
         let blocks = Blocks::new(machine);
         let all = |(target, layers): (&Identity, &Vec<Layer>)| {
@@ -114,7 +116,7 @@ impl<'a> Sight<'a> {
             mounts: if is_needed { mounts::all(machine, tables) } else { Vec::new() },
             swaps: mounts::swaps(machine),
             groups: mounts::btrfs_groups(machine),
-            writers: writers::find(machine, &nodes),
+            writers: writers::find(machine, &nodes.difference(unwritten).copied().collect()),
             protected: protect.iter().map(|path| Protected::new(machine, path)).collect(),
             blocks,
             reached,
