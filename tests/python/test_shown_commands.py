@@ -99,6 +99,8 @@ _PLACES = (
     (r"/srv/lab\.sqlite", "runs.sqlite"),
     (r"#1\b", "x.dat"),
     (r"(?:/mnt|/dev)/\S+\.dat", "x.dat"),
+    # An ordinary account makes nothing there.
+    (r"/mnt/file\b", "made.dat"),
     (r"(?<=assess )(?:/mnt|/dev)/\S+", "."),
     (r"/dev/\S+", "x.dat"),
     (r"/opt/diskspd/diskspd", str(diskspd())),
