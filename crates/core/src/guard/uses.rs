@@ -91,8 +91,8 @@ impl<'a> Sight<'a> {
         Self::over(machine, &targets, &tables, protect, &BTreeSet::new())
     }
 
-    /// Looks at what reaches to targets, each given with what it is in layers above and below it. Who has them
-    /// open is not looked for where it is known that nobody has them open for writing (`unwritten`).
+    /// Looks at what reaches to targets, each given with what it is in layers above and below it. Of those
+    /// that are `unwritten` it is known already that nobody has them open for writing.
     pub(super) fn over(
         machine: &'a Machine,
         targets: &BTreeMap<Identity, Vec<Layer>>,
