@@ -202,8 +202,8 @@ def test_a_profile_writes_none(all_made: dict[Path, State], tmp_path: Path) -> N
     _assert_each_is_named(done.stderr, all_made)
 
 
-# Where each file is looked at by a command of its own: the look is one for all verbs, and others meet
-# all formats.
+# Where each file is looked at by a command of its own: the look is one for all verbs, and others
+# meet all formats.
 SOME = slice(None, None, 6)
 
 

@@ -69,6 +69,8 @@ pub fn killing_proxy<S: Mortal>(
         server.lock().unwrap().end();
         std::thread::spawn(move || {
             then(&mut server.lock().unwrap());
+            // The test ends it.
+            drop(server);
             // A server may end with the thread that has started it.
             std::thread::park();
         });
