@@ -22,6 +22,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("create a file (`-c`)", NOBODY, "-c1M closed/new.dat"),
     ("a file of this size (`-c`)", "prlimit --fsize=100000", "-c1M large.dat"),
     ("a result (`--json`)", NOBODY, "--json=closed/r.json t.dat"),
+    ("a result in the place of one that `chattr +i` fixed", "FIXED +i", "--json=fixed.dat t.dat"),
     ("a journal (`--verify-journal`)", NOBODY, "--verify-journal=closed/j t.dat"),
     ("io_uring (`--engine=uring`)", "DENY 425", "--engine=uring t.dat"),
     ("io_uring, memory", "NOBODY_WITHOUT_MEMLOCK", "--engine=uring t.dat"),
@@ -193,4 +194,17 @@ fn each_feature_without_what_it_needs_says_so() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(rows.is_empty(), "rows that are not tested: {:?}", rows.keys());
+}
+
+/// Filters of system calls that are older than `faccessat2` (439 everywhere) deny it.
+#[test]
+fn a_look_that_a_sandbox_denied_refused_what_could_be_opened() {
+    let folder = folder();
+    let runs = ["t.dat", "-w100 zeros.dat", "-c1M new.dat", "--json=r.json t.dat"];
+    for args in runs.map(|args| format!("--stop-ios=5 {args}")) {
+        let Some(told) = told(folder.path(), "DENY 439", &args) else {
+            return skip("there is no Python");
+        };
+        assert!(told.contains("avg.") && !told.contains("ERROR"), "{args}: {told}");
+    }
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +15,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from fathom import store as package
-from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
+from fathom.store import NotAStoreError, NotFoundError, Store, StoreError, StoreInUseError
 from fathom.store._database import Database
 from fathom.store._migrate import alembic_config
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
 from fathom.store.packing import pack_json
 from fathom.store.where import default_store, store_url
-from sqlalchemy import inspect
+from sqlalchemy import delete, inspect, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -242,6 +244,18 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
         # No such step: the run must not be saved without it.
         store.runs.save(RESULT, ARGUMENTS, step_id=999)
     assert store.runs.list() == []
+
+
+def test_a_store_that_lost_its_version_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with Store(path) as store:
+        run_id = store.runs.save(RESULT, ARGUMENTS)
+        with store._database.writing() as connection:
+            connection.execute(delete(table(VERSION_TABLE)))
+    with pytest.raises(NotAStoreError, match="does not say of which version they are"):
+        Store(path)
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("SELECT id FROM runs").fetchall() == [(run_id,)]
 
 
 def _tables(connection: Connection) -> dict[str, object]:

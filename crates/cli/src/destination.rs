@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fathom_core::guard::{forbidden_place, forbidden_to_overwrite};
-use fathom_sys::access::may_make_in;
+use fathom_sys::access::{NoAccess, may_make_in, may_replace};
 use fathom_sys::file::open_stream_to_write;
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path, whole_path};
@@ -99,6 +99,10 @@ fn look<'a>(
         check_folder(path)?;
     }
     let is_file = kind.is_none_or(|kind| kind.is_file());
+    if is_file {
+        may_replace(&fs::canonicalize(path).unwrap_or_else(|_| real_path(path)))
+            .map_err(|why| denied(&why))?;
+    }
     let place = is_file.then(|| Place::look(path, may_overwrite)).transpose().map_err(wrong)?;
     // Before anything that was given is looked at.
     let object = place.as_ref().and_then(Place::object);
@@ -170,7 +174,11 @@ fn check_folder(path: &Path) -> Result<(), Obstacle> {
         let why = format!("there is no folder '{shown}'; make it, or correct the path");
         return Err(Obstacle::Wrong(why));
     }
-    may_make_in(folder).map_err(|why| Obstacle::Wrong(format!("{}; name another place", why.words)))
+    may_make_in(folder).map_err(|why| denied(&why))
+}
+
+fn denied(why: &NoAccess) -> Obstacle {
+    Obstacle::Wrong(format!("{}; name another place", why.words))
 }
 
 #[cfg(test)]

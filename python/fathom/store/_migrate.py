@@ -96,6 +96,12 @@ def _revision(connection: Connection, database: Database) -> str | None:
     version: sa.ColumnClause[str] = sa.column("version_num", sa.String)
     query = sa.select(version).select_from(sa.table(VERSION_TABLE))
     found = connection.scalar(query)
+    others = tables - {VERSION_TABLE} if database.is_sqlite else tables & set(metadata.tables)
+    if found is None and others:
+        raise NotAStoreError(
+            f"{database.name} holds tables and does not say of which version they are, and was not "
+            "changed: name another store with --store, or restore a copy of it"
+        )
     if found is not None and found not in _known():
         raise StoreTooNewError(
             f"a later version of Fathom made the store {database.name} (its tables have version "

@@ -40,8 +40,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::contract::file::{FileFacts, FileKind};
-use fathom_sys::held::{Held, replaced};
+use fathom_sys::held::{Held, Removal, replaced};
 use fathom_sys::identity;
+use fathom_sys::kernel_files;
 use fathom_sys::places::{folder_of, real_path};
 use fathom_sys::{extents, space};
 
@@ -267,8 +268,16 @@ fn is_still_ours(file: &File, alone: &Alone) -> bool {
 /// Removes a file from where it was made, whatever that folder is called by now; whether no name of it is
 /// left.
 fn remove(place: &Place, file: &File) -> io::Result<bool> {
-    place.directory.remove(&place.name, identity::of_open(file)?)?;
-    Ok(file.metadata()?.name_count() == 0)
+    let names = file.metadata()?.name_count();
+    let outcome = place.directory.remove(&place.name, identity::of_open(file)?)?;
+    // What is still open keeps a hidden name where others serve the file.
+    let is_hidden =
+        names == 1 && outcome == Removal::Removed && kernel_files::is_reached_by_others(file);
+    Ok(is_hidden || has_no_name(file))
+}
+
+fn has_no_name(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| found.name_count() == 0)
 }
 
 /// Whether a path leads to an open file.
@@ -472,7 +481,11 @@ impl Making<'_> {
         }
         // A mark that stays is void: it tells of another state.
         let _ = mark::remove(file);
-        if is_at(self.path, file) { became } else { Partial::Elsewhere }
+        match () {
+            () if has_no_name(file) => Partial::Removed,
+            () if is_at(self.path, file) => became,
+            () => Partial::Elsewhere,
+        }
     }
 
     fn tell(&self, what: &str) {

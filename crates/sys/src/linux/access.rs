@@ -2,10 +2,13 @@
 //! nothing of that.
 
 use std::ffi::CString;
+use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use super::{kernel_files, statx};
+use super::places::folder_of;
+use super::{kernel_files, space, statx};
 
 /// Why something may not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,11 @@ impl From<NoAccess> for io::Error {
 /// # Errors
 /// If it may not; why.
 pub fn may_read(path: &Path) -> Result<(), NoAccess> {
+    if is_closed_device(path) {
+        let words = "it is a device node on a file system that opens none (nodev)".to_owned();
+        let remedy = "name the node of the device in /dev";
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words, remedy });
+    }
     may(path, libc::R_OK)
 }
 
@@ -63,23 +71,55 @@ pub fn may_make_in(folder: &Path) -> Result<(), NoAccess> {
     })
 }
 
+/// Whether a file may be put in the place of `path`, at which one may stand; who made it does not count.
+///
+/// # Errors
+/// If it may not; why.
+pub fn may_replace(path: &Path) -> Result<(), NoAccess> {
+    if has_attribute(folder_of(path), libc::STATX_ATTR_APPEND) {
+        let words =
+            "its folder takes new files, and nothing in it is renamed (chattr +a)".to_owned();
+        return Err(NoAccess { kind: ErrorKind::PermissionDenied, words, remedy: ANOTHER });
+    }
+    let is_fixed = |attribute| has_attribute(path, attribute);
+    if is_fixed(libc::STATX_ATTR_APPEND) || is_fixed(libc::STATX_ATTR_IMMUTABLE) {
+        return may_write(path);
+    }
+    match may(path, libc::W_OK) {
+        Err(why) if why.kind == ErrorKind::ReadOnlyFilesystem => Err(why),
+        _ => Ok(()),
+    }
+}
+
 fn may(path: &Path, mode: libc::c_int) -> Result<(), NoAccess> {
-    let said = |error: io::Error| {
-        let is_fixed = error.raw_os_error() == Some(libc::EPERM)
-            && has_attribute(path, libc::STATX_ATTR_IMMUTABLE);
-        let (kind, words) = (error.kind(), error.to_string());
-        if is_fixed {
+    let Err(error) = access(path, mode) else { return Ok(()) };
+    let (kind, words) = (error.kind(), error.to_string());
+    match error.raw_os_error() {
+        Some(libc::EPERM) if has_attribute(path, libc::STATX_ATTR_IMMUTABLE) => {
             let remedy = "name another, or have it taken back with chattr -i";
-            return NoAccess { kind, words: "it is immutable (chattr +i)".to_owned(), remedy };
+            Err(NoAccess { kind, words: "it is immutable (chattr +i)".to_owned(), remedy })
         }
-        let is_denied = kind == ErrorKind::PermissionDenied;
-        NoAccess { kind, words, remedy: if is_denied { ANOTHER_ACCOUNT } else { ANOTHER } }
-    };
-    let name =
-        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| said(error.into()))?;
+        // An older kernel, and a sandbox that does not know the call: opening it will tell.
+        Some(libc::EPERM | libc::ENOSYS) => Ok(()),
+        Some(libc::EACCES) => Err(NoAccess { kind, words, remedy: ANOTHER_ACCOUNT }),
+        _ => Err(NoAccess { kind, words, remedy: ANOTHER }),
+    }
+}
+
+/// `faccessat2(2)` with the rights that count when something is opened. C libraries ask an older call where
+/// the kernel does not have it, which leaves out the capabilities of an ordinary account.
+fn access(path: &Path, mode: libc::c_int) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_encoded_bytes())?;
+    let (folder, flags) = (libc::AT_FDCWD, libc::AT_EACCESS);
     // SAFETY: the path is a string that ends with 0 and lives until the call returns.
-    let answer = unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), mode, libc::AT_EACCESS) };
-    if answer == 0 { Ok(()) } else { Err(said(io::Error::last_os_error())) }
+    let answer = unsafe { libc::syscall(libc::SYS_faccessat2, folder, name.as_ptr(), mode, flags) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether it is the node of a block device where nodes lead to nothing.
+fn is_closed_device(path: &Path) -> bool {
+    let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    is_device && space::has_mount_flag(path, libc::ST_NODEV)
 }
 
 /// Whether the file system says that something has an attribute (`STATX_ATTR_*`).
@@ -90,8 +130,6 @@ fn has_attribute(path: &Path, attribute: libc::c_int) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

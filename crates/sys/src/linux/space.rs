@@ -88,6 +88,16 @@ pub(super) fn fstatfs(file: &File) -> io::Result<libc::statfs> {
     Ok(unsafe { answer.assume_init() })
 }
 
+/// Whether the mount that a path lies on has a flag (`ST_*` of `statvfs(3)`).
+pub(super) fn has_mount_flag(path: &Path, flag: libc::c_ulong) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `name` is NUL-terminated and `answer` has room for one statvfs; both outlive the call.
+    let status = unsafe { libc::statvfs(name.as_ptr(), answer.as_mut_ptr()) };
+    // SAFETY: it is read only where statvfs returned 0, so that the whole structure is filled.
+    status == 0 && unsafe { answer.assume_init() }.f_flag & flag != 0
+}
+
 /// The greatest size, in bytes, to which this process may extend a file; absent without a limit.
 ///
 /// A write beyond `RLIMIT_FSIZE` kills the process with `SIGXFSZ`, so it must be known before.
