@@ -18,7 +18,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("write a file that `chattr +i` fixed", "FIXED +i", "-w100 --overwrite fixed.dat"),
     ("write a file that `chattr +a` fixed", "FIXED +a", "-w100 --overwrite fixed.dat"),
     ("read a device", NOBODY, "DEVICE"),
-    ("a device in a container", "NODEV", "closed/disk"),
+    ("a device by a node where none is opened (`nodev`)", "NODEV", "closed/disk"),
     ("create a file (`-c`)", NOBODY, "-c1M closed/new.dat"),
     ("a file of this size (`-c`)", "prlimit --fsize=100000", "-c1M large.dat"),
     ("a result (`--json`)", NOBODY, "--json=closed/r.json t.dat"),
@@ -60,7 +60,7 @@ assert libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0) == 0
 os.execv(sys.argv[2], sys.argv[2:])
 "#;
 
-/// A node of a device where the kernel opens none, as in a container to which it was not given.
+/// A node of a device where the kernel opens none.
 const NODEV: &str = r#"
 mount -t tmpfs -o nodev tmpfs closed && cp -a "$1" closed/disk && shift && exec "$@"
 "#;
