@@ -89,6 +89,66 @@ fn the_journal_of_a_run_that_ended_is_written_over_and_that_of_a_killed_one_is_n
     assert_eq!(bench.run(again).status.code(), Some(0));
 }
 
+/// Killed by then, it left a file that was no journal yet, and that neither `--verify-only` nor the next run
+/// took.
+#[test]
+fn a_run_killed_while_it_made_its_journal_left_one_that_nothing_took() {
+    let bench = Bench::new();
+    std::fs::File::create(bench.path("t.dat")).unwrap().set_len(64 << 20).unwrap();
+    let journal = bench.path("run.journal");
+    let load = "--verify-journal=run.journal -b512 -r -w50 --stop-ios=200 -W0 -d600 t.dat";
+    let state = || bytes(&journal).get(12..16).map(<[u8]>::to_vec);
+    let was_in_the_making = (0..50).any(|_| {
+        let _removed = std::fs::remove_file(&journal);
+        let mut run = bench.command(load).spawn().unwrap();
+        while !journal.exists() || state().is_none() {
+            std::hint::spin_loop();
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        state().is_some_and(|state| state == b"make")
+    });
+    assert!(was_in_the_making, "each of 50 runs was killed before or behind that");
+    let verified = bench.run("--verify-only=run.journal");
+    assert_eq!(verified.status.code(), Some(0), "{}", stderr(&verified));
+    assert_eq!(bench.run(&format!("--explain {load}")).status.code(), Some(0));
+    assert_eq!(bench.run(load).status.code(), Some(0));
+    assert_eq!(state().unwrap(), b"done");
+}
+
+#[test]
+fn a_journal_in_the_making_is_taken_however_far_it_came_and_others_data_are_not() {
+    let bench = bench();
+    let mut making = bytes(&bench.path("run.journal"));
+    making[12..16].copy_from_slice(b"make");
+    // As it was before that run wrote to it.
+    bench.fill("t.dat", 8 << 20);
+    let head = 32 + making[32..4096].iter().position(|&byte| byte == 0).unwrap();
+    let again = "--verify-journal=made.journal -W0 -d600 --stop-ios=100 -b4K -r -w50 t.dat";
+    for (length, verified) in
+        [(32, 1), (head - 1, 1), (head, 0), (4096, 0), (5000, 0), (making.len(), 0)]
+    {
+        let mut made = making[..length].to_vec();
+        // What its words become is told by nothing but its end.
+        made.iter_mut().skip(4096).for_each(|byte| *byte = 0);
+        std::fs::write(bench.path("made.journal"), &made).unwrap();
+        let output = bench.run("--verify-only=made.journal");
+        assert_eq!(output.status.code(), Some(verified), "{length}: {}", stderr(&output));
+        assert!(verified == 0 || stderr(&output).contains("there is nothing to verify"));
+        let output = bench.run(again);
+        assert_eq!(output.status.code(), Some(0), "{length}: {}", stderr(&output));
+    }
+    for foreign in [[making.as_slice(), b"more"].concat(), {
+        let mut noted = making.clone();
+        noted[4000] = b'n';
+        noted
+    }] {
+        std::fs::write(bench.path("made.journal"), &foreign).unwrap();
+        must_fail(&bench, again, 2, "is left alone");
+        assert!(bytes(&bench.path("made.journal")) == foreign);
+    }
+}
+
 #[test]
 fn the_journal_of_a_run_under_way_is_neither_written_over_nor_read() {
     let bench = Bench::new();

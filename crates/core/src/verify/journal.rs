@@ -8,12 +8,14 @@
 //! The file: 32 bytes (magic, version, state, length and CRC32C of what follows, CRC32C of these without
 //! the state, zeros), the targets as JSON, zeros up to a multiple of 4096, and words of 64 bits in the byte
 //! order of the host: for each target four about what its file was made with, the last of which checks the
-//! others, and one per block, which checks itself (`word`). Journals of version 1 lack the second CRC32C,
-//! the fourth word and the checks; they are read, and said to be so.
+//! others, and one per block, which checks itself (`word`). The head is written first, with a state that says
+//! that the words are in the making: a run that is killed by then has written nothing. Journals of version 1
+//! lack the second CRC32C, the fourth word and the checks; they are read, and said to be so.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::access::{may_make_in, may_write};
@@ -25,7 +27,7 @@ use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::fixed::{CLOSED, FIXED_BYTES, Fixed, STATE_AT, fixed};
+use super::fixed::{CLOSED, FIXED_BYTES, Fixed, OPEN, STATE_AT, State, fixed};
 use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
 use super::window::Window;
 use super::word::{decode, encode};
@@ -257,16 +259,20 @@ fn claim(path: &Path, folder: &Directory, name: &OsStr) -> Result<(File, bool), 
     Ok((file, false))
 }
 
-/// Refuses a file that is not wholly the journal of a run that has ended.
+/// Refuses a file that is not wholly the journal of a run that has ended, or of one that was killed while it
+/// made it.
 fn examine(path: &Path, file: &File) -> Result<(), JournalError> {
     let look = failed(path, "look at");
     if file.metadata().map_err(&look)?.len() == 0 {
         return Ok(());
     }
-    match Fixed::read(file) {
-        Ok(fixed) if !fixed.is_closed => return Err(JournalError::Unfinished(path.to_owned())),
-        Ok(_) => {}
-        Err(_) => return Err(JournalError::NotOurs(path.to_owned())),
+    let fixed = Fixed::read(file).map_err(|_| JournalError::NotOurs(path.to_owned()))?;
+    let bytes = file.metadata().map_err(&look)?.len();
+    match fixed.state {
+        State::Open => return Err(JournalError::Unfinished(path.to_owned())),
+        // Killed before its head was whole.
+        State::Making if bytes < fixed.end() => return Ok(()),
+        State::Making | State::Closed => {}
     }
     let others = |why| JournalError::NotWhole { path: path.to_owned(), why };
     let journal = Journal::read(file.try_clone().map_err(&look)?).map_err(others)?;
@@ -281,24 +287,26 @@ fn fill(path: &Path, file: &File, head: &Head) -> Result<u64, JournalError> {
     let words_at = words_at(FIXED_BYTES, json.len() as u64);
     let bytes =
         head.words().unwrap_or(u64::MAX).saturating_mul(WORD_BYTES).saturating_add(words_at);
-    file.set_len(0).map_err(failed(path, "empty"))?;
-    reserve(file, bytes).map_err(failed(path, "reserve the space of"))?;
-    // Before the head, so that a journal that has one is whole.
-    write_words(file, words_at, head).map_err(failed(path, "write the words of"))?;
     let json_bytes = u32::try_from(json.len()).unwrap_or(u32::MAX);
-    let bytes = [fixed(json_bytes, crc32c::crc32c(&json)).as_slice(), &json].concat();
-    file.write_all_at(&bytes, 0).and_then(|()| file.sync_all()).map_err(failed(path, "write"))?;
+    let begin = [fixed(json_bytes, crc32c::crc32c(&json)).as_slice(), &json].concat();
+    file.set_len(0).map_err(failed(path, "empty"))?;
+    file.write_all_at(&begin, 0).map_err(failed(path, "write"))?;
+    let behind = begin.len() as u64..bytes;
+    reserve(file, behind).map_err(failed(path, "reserve the space of"))?;
+    write_words(file, words_at, head).map_err(failed(path, "write the words of"))?;
+    let opened = file.write_all_at(&OPEN.to_ne_bytes(), STATE_AT).and_then(|()| file.sync_all());
+    opened.map_err(failed(path, "write"))?;
     Ok(words_at)
 }
 
 /// Takes all blocks now, because a mapped page that finds no room later ends the process.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match space::reserve(file, 0..bytes) {
+fn reserve(file: &File, bytes: Range<u64>) -> io::Result<()> {
+    match space::reserve(file, bytes.clone()) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             const PIECE: usize = 1 << 20;
             let zeros = vec![0; PIECE];
-            for offset in (0..bytes).step_by(PIECE) {
-                let length = usize::try_from(bytes - offset).unwrap_or(PIECE).min(PIECE);
+            for offset in bytes.clone().step_by(PIECE) {
+                let length = usize::try_from(bytes.end - offset).unwrap_or(PIECE).min(PIECE);
                 file.write_all_at(&zeros[..length], offset)?;
             }
             Ok(())
@@ -341,10 +349,9 @@ fn words_at(fixed_bytes: usize, json_bytes: u64) -> u64 {
 pub struct Journal {
     /// What it is about.
     pub head: Head,
-    /// Whether its run ended by itself.
-    pub is_closed: bool,
     /// Whether its words check themselves; not so in version 1.
     pub has_checks: bool,
+    state: State,
     file: File,
     json_end: u64,
     words_at: u64,
@@ -365,6 +372,11 @@ impl Journal {
 
     fn read(file: File) -> Result<Self, String> {
         let fixed = Fixed::read(&file)?;
+        let found = file.metadata().map_err(|error| error.to_string())?.len();
+        if fixed.state == State::Making && found < fixed.end() {
+            let why = "its run was killed before it wrote anything, so there is nothing to verify";
+            return Err(why.to_owned());
+        }
         if fixed.json_bytes > HEAD_BYTES_MAX {
             return Err("its head is longer than any".to_owned());
         }
@@ -380,19 +392,19 @@ impl Journal {
         let words = head.words_with(origin_words(fixed.has_checks));
         let expected = words.and_then(|words| words.checked_mul(WORD_BYTES));
         let expected = expected.and_then(|bytes| bytes.checked_add(words_at));
-        let found = file.metadata().map_err(|error| error.to_string())?.len();
-        if expected != Some(found) {
+        let is_shorter = |bytes| found < bytes && fixed.state == State::Making;
+        if expected != Some(found) && !expected.is_some_and(is_shorter) {
             let expected = expected.unwrap_or(u64::MAX);
             return Err(format!("it has {found} bytes where {expected} belong to its targets"));
         }
-        let json_end = fixed.bytes() as u64 + u64::from(fixed.json_bytes);
-        let Fixed { has_checks, is_closed, .. } = fixed;
-        Ok(Self { head, is_closed, has_checks, file, json_end, words_at })
+        let Fixed { has_checks, state, .. } = fixed;
+        Ok(Self { head, has_checks, state, file, json_end: fixed.end(), words_at })
     }
 
     /// Whether nothing but zeros stands between the head and the words.
     fn has_clean_gap(&self) -> io::Result<bool> {
-        let mut gap = vec![1; usize::try_from(self.words_at - self.json_end).unwrap_or(0)];
+        let gap_end = self.words_at.min(self.file.metadata()?.len());
+        let mut gap = vec![1; usize::try_from(gap_end - self.json_end).unwrap_or(0)];
         self.file.read_exact_at(&mut gap, self.json_end)?;
         Ok(gap.iter().all(|&byte| byte == 0))
     }
@@ -400,6 +412,9 @@ impl Journal {
     /// The windows of `count` blocks of a target, from the block `first` on; [`Window::DAMAGED`] where a
     /// word is not what was written there.
     pub fn windows(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<Window>> {
+        if self.state == State::Making {
+            return Ok(vec![Window::default(); count]);
+        }
         let place = self.place(target) + self.origin_words() as u64 + first;
         let words = self.words(place, count)?.into_iter().zip(place..);
         let window =
@@ -410,6 +425,9 @@ impl Journal {
     /// What a target's file was made with, if that is known; an error of the kind `InvalidData` if that is
     /// damaged.
     pub fn origin(&self, target: usize) -> io::Result<Option<Origin>> {
+        if self.state == State::Making {
+            return Ok(None);
+        }
         let place = self.place(target);
         let words = self.words(place, self.origin_words())?;
         if !self.has_checks {
