@@ -56,11 +56,10 @@ fn polled(interest: Interest) -> libc::pollfd {
 }
 
 fn timespec(nanos: u64) -> libc::timespec {
-    // What does not fit is centuries.
-    let seconds = libc::time_t::try_from(nanos / NANOS_PER_SECOND).unwrap_or(libc::time_t::MAX);
     // SAFETY: all zero is a time of no length; some C libraries have padding beside the two fields.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };
-    time.tv_sec = seconds;
+    // The field's own type has no name that each C library keeps; what does not fit is decades.
+    time.tv_sec = (nanos / NANOS_PER_SECOND).try_into().unwrap_or(i32::MAX.into());
     time.tv_nsec = libc::c_long::try_from(nanos % NANOS_PER_SECOND).unwrap_or_default();
     time
 }
