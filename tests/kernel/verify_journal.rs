@@ -89,64 +89,116 @@ fn the_journal_of_a_run_that_ended_is_written_over_and_that_of_a_killed_one_is_n
     assert_eq!(bench.run(again).status.code(), Some(0));
 }
 
-/// Killed by then, it left a file that was no journal yet, and that neither `--verify-only` nor the next run
-/// took.
+/// Its place has a journal that is whole, or what stood there before: whatever ends the making of one.
 #[test]
 fn a_run_killed_while_it_made_its_journal_left_one_that_nothing_took() {
     let bench = Bench::new();
     std::fs::File::create(bench.path("t.dat")).unwrap().set_len(64 << 20).unwrap();
     let journal = bench.path("run.journal");
     let load = "--verify-journal=run.journal -b512 -r -w50 --stop-ios=200 -W0 -d600 t.dat";
-    let state = || bytes(&journal).get(12..16).map(<[u8]>::to_vec);
-    let was_in_the_making = (0..50).any(|_| {
-        let _removed = std::fs::remove_file(&journal);
-        let mut run = bench.command(load).spawn().unwrap();
-        while !journal.exists() || state().is_none() {
-            std::hint::spin_loop();
+    let is_making = |id: u32| {
+        let open = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
+        let ours = |path: &Path| path.parent() == journal.parent() && !path.ends_with("t.dat");
+        open.flat_map(|one| one.path().read_link()).any(|path| ours(&path))
+    };
+    for earlier in [false, true] {
+        if earlier {
+            assert_eq!(bench.run(load).status.code(), Some(0));
         }
-        run.kill().unwrap();
-        run.wait().unwrap();
-        state().is_some_and(|state| state == b"make")
-    });
-    assert!(was_in_the_making, "each of 50 runs was killed before or behind that");
-    let verified = bench.run("--verify-only=run.journal");
-    assert_eq!(verified.status.code(), Some(0), "{}", stderr(&verified));
-    assert_eq!(bench.run(&format!("--explain {load}")).status.code(), Some(0));
-    assert_eq!(bench.run(load).status.code(), Some(0));
-    assert_eq!(state().unwrap(), b"done");
+        let before = earlier.then(|| bytes(&journal));
+        let was_in_the_making = (0..100).any(|_| {
+            let mut run = bench.command(load).stdout(std::process::Stdio::null()).spawn().unwrap();
+            while !is_making(run.id()) && run.try_wait().unwrap().is_none() {}
+            run.kill().unwrap();
+            run.wait().unwrap();
+            let is_as_before = match &before {
+                Some(before) => bytes(&journal) == *before,
+                None => !journal.exists(),
+            };
+            if !is_as_before {
+                // Killed behind that.
+                assert_eq!(bench.run("--verify-only=run.journal").status.code(), Some(0));
+                std::fs::remove_file(&journal).unwrap();
+                if let Some(before) = &before {
+                    std::fs::write(&journal, before).unwrap();
+                }
+            }
+            is_as_before
+        });
+        assert!(was_in_the_making, "each of 100 runs was killed behind that");
+        let left: Vec<_> = std::fs::read_dir(journal.parent().unwrap()).unwrap().collect();
+        assert_eq!(left.len(), 1 + usize::from(earlier), "{left:?}");
+        assert_eq!(bench.run(load).status.code(), Some(0));
+        assert_eq!(bench.run("--verify-only=run.journal").status.code(), Some(0));
+        std::fs::remove_file(&journal).unwrap();
+    }
 }
 
+/// It was emptied first, and then there was no room, so that nothing proved any more what the earlier run
+/// had written.
 #[test]
-fn a_journal_in_the_making_is_taken_however_far_it_came_and_others_data_are_not() {
+fn a_journal_for_which_there_was_no_room_took_the_earlier_one_with_it() {
     let bench = bench();
-    let mut making = bytes(&bench.path("run.journal"));
-    making[12..16].copy_from_slice(b"make");
-    // As it was before that run wrote to it.
-    bench.fill("t.dat", 8 << 20);
-    let head = 32 + making[32..4096].iter().position(|&byte| byte == 0).unwrap();
-    let again = "--verify-journal=made.journal -W0 -d600 --stop-ios=100 -b4K -r -w50 t.dat";
-    for (length, verified) in
-        [(32, 1), (head - 1, 1), (head, 0), (4096, 0), (5000, 0), (making.len(), 0)]
-    {
-        let mut made = making[..length].to_vec();
-        // What its words become is told by nothing but its end.
-        made.iter_mut().skip(4096).for_each(|byte| *byte = 0);
-        std::fs::write(bench.path("made.journal"), &made).unwrap();
-        let output = bench.run("--verify-only=made.journal");
-        assert_eq!(output.status.code(), Some(verified), "{length}: {}", stderr(&output));
-        assert!(verified == 0 || stderr(&output).contains("there is nothing to verify"));
-        let output = bench.run(again);
-        assert_eq!(output.status.code(), Some(0), "{length}: {}", stderr(&output));
+    let earlier = bytes(&bench.path("run.journal"));
+    let load = "--verify-journal=run.journal -W0 -d600 --stop-ios=10 -b512 -r -w50 t.dat";
+    for explained in ["--explain", ""] {
+        let limited = format!("ulimit -f 16; exec \"$0\" {explained} {load}");
+        let mut command = std::process::Command::new("bash");
+        command.current_dir(bench.path(".")).arg("-c").arg(&limited);
+        let output = command.arg(env!("CARGO_BIN_EXE_diskspd")).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("ulimit -f"), "{}", stderr(&output));
+        assert!(bytes(&bench.path("run.journal")) == earlier, "{explained}");
     }
-    for foreign in [[making.as_slice(), b"more"].concat(), {
-        let mut noted = making.clone();
-        noted[4000] = b'n';
-        noted
-    }] {
-        std::fs::write(bench.path("made.journal"), &foreign).unwrap();
-        must_fail(&bench, again, 2, "is left alone");
-        assert!(bytes(&bench.path("made.journal")) == foreign);
+}
+
+/// A file that was given the name meanwhile was made the journal's, though another run had it.
+#[test]
+fn of_two_runs_that_make_one_journal_at_once_one_is_refused() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("u.dat"), bytes(&bench.path("t.dat"))).unwrap();
+    for _ in 0..10 {
+        let start = |target: &str| {
+            let load = format!(
+                "--verify-journal=run.journal -W0 -d600 --stop-ios=3000 -b4K -w50 {target}"
+            );
+            bench.command(&load).stdout(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let both = [start("t.dat"), start("u.dat")];
+        let codes = both.map(|run| run.wait_with_output().unwrap().status.code());
+        assert!(codes.contains(&Some(0)), "{codes:?}");
+        assert!(codes.iter().all(|code| matches!(code, Some(0 | 2))), "{codes:?}");
+        assert_eq!(bench.run("--verify-only=run.journal").status.code(), Some(0));
     }
+}
+
+/// It was said to be shorter than it had been, and to have lost what nobody had written.
+#[test]
+fn a_run_killed_before_it_made_its_target_was_said_to_have_lost_data() {
+    let bench = bench();
+    let journal = bytes(&bench.path("run.journal"));
+    let load = "--verify-journal=new.journal -b4K -r -w50 -W0 -d600";
+    for (target, size) in [("missing.dat", None), ("short.dat", Some(1 << 20))] {
+        if let Some(size) = size {
+            bench.fill(target, size);
+        }
+        let mut run = bench.command(&format!("{load} -c2G {target}")).spawn().unwrap();
+        while !bench.path("new.journal").exists() && run.try_wait().unwrap().is_none() {}
+        run.kill().unwrap();
+        run.wait().unwrap();
+        if let Some(size) = size {
+            bench.fill(target, size);
+        } else {
+            let _made = std::fs::remove_file(bench.path(target));
+        }
+        let output = bench.run("--verify-only=new.journal");
+        assert_eq!(output.status.code(), Some(0), "{target}: {}", stderr(&output));
+        std::fs::remove_file(bench.path("new.journal")).unwrap();
+    }
+    // What was written is missed.
+    std::fs::write(bench.path("new.journal"), journal).unwrap();
+    std::fs::remove_file(bench.path("t.dat")).unwrap();
+    must_fail(&bench, "--verify-only=new.journal", 1, "t.dat");
 }
 
 #[test]

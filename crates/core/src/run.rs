@@ -145,7 +145,11 @@ fn carry_out(
     let events = RunEvents::new(&job.profile().events)?;
     let overwrite = job.permission.overwrite;
     prepare::look_again(&plan, overwrite, &grant.checked, sink).map_err(RunError::Refused)?;
-    let tables = tables(&plan, sink)?;
+    let tables = tables(&plan, stop, sink)?;
+    if plan.verify.is_some() && tables.is_none() {
+        // It was to end before its journal was made: nothing is written without one.
+        return Ok(());
+    }
     record.of().tables.clone_from(&tables);
     let marks = prepare::Marks::begin(&plan, overwrite, &grant.checked, sink);
     let mut runner = Runner {
@@ -209,9 +213,13 @@ fn users_unseen(unseen: &[String]) -> Option<Warning> {
     })
 }
 
-fn tables(plan: &Plan, sink: EventSink<'_>) -> Result<Option<Arc<Tables>>, JournalError> {
-    let tables = plan.verify.as_ref().map(|plan| Tables::in_journal(plan, stamp_seed(), sink));
-    Ok(tables.transpose()?.map(Arc::new))
+fn tables(
+    plan: &Plan,
+    stop: &AtomicBool,
+    sink: EventSink<'_>,
+) -> Result<Option<Arc<Tables>>, JournalError> {
+    let Some(verify) = &plan.verify else { return Ok(None) };
+    Ok(Tables::in_journal(verify, stamp_seed(), stop, sink)?.map(Arc::new))
 }
 
 /// A request that is wrong for this host, or whose targets would be refused besides, is not run; a target

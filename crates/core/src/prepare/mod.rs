@@ -64,6 +64,11 @@ pub use removal::remove_made;
 use sum::Sum;
 pub use together::{check_room, foresee_room};
 
+/// Asks whether a new file of so many bytes fits at `path`.
+pub(crate) fn room_for(path: &Path, bytes: u64) -> Result<(), PrepareError> {
+    room::check(path, bytes, 0)
+}
+
 /// Whose data `file` of `size_bytes` holds.
 pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
     if size_bytes == 0 {

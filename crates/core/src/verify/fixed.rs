@@ -12,28 +12,16 @@ pub(super) const FIXED_BYTES: usize = 32;
 const FIXED_BYTES_1: usize = 24;
 pub(super) const STATE_AT: u64 = 12;
 /// Far enough apart that no few bits turn one into the other.
-const MAKING: u32 = u32::from_le_bytes(*b"make");
-pub(super) const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
+const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
 pub(super) const CLOSED: u32 = u32::from_le_bytes(*b"done");
 const OPEN_1: u32 = 1;
 const CLOSED_1: u32 = 2;
 
-/// How far the run of a journal came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Its words are still written: the run has written nothing to its targets.
-    Making,
-    /// The run is under way, or did not end by itself.
-    Open,
-    /// The run ended by itself.
-    Closed,
-}
-
-/// The part of the head that has a fixed place, of a journal that is in the making.
+/// The part of the head that has a fixed place, of a journal that is open.
 pub(super) fn fixed(json_bytes: u32, json_checksum: u32) -> [u8; FIXED_BYTES] {
     let mut bytes = [0; FIXED_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
-    for (index, word) in [VERSION, MAKING, json_bytes, json_checksum].into_iter().enumerate() {
+    for (index, word) in [VERSION, OPEN, json_bytes, json_checksum].into_iter().enumerate() {
         bytes[8 + 4 * index..12 + 4 * index].copy_from_slice(&word.to_ne_bytes());
     }
     let checksum = fixed_checksum(&bytes);
@@ -51,7 +39,7 @@ fn fixed_checksum(bytes: &[u8]) -> u32 {
 pub(super) struct Fixed {
     /// Whether words check themselves.
     pub(super) has_checks: bool,
-    pub(super) state: State,
+    pub(super) is_closed: bool,
     pub(super) json_bytes: u32,
     pub(super) json_checksum: u32,
 }
@@ -75,10 +63,9 @@ impl Fixed {
                 return Err("its head is damaged: it does not match its checksum".to_owned());
             }
         }
-        let state = match (version, state) {
-            (VERSION, MAKING) => State::Making,
-            (VERSION, OPEN) | (VERSION_1, OPEN_1) => State::Open,
-            (VERSION, CLOSED) | (VERSION_1, CLOSED_1) => State::Closed,
+        let is_closed = match (version, state) {
+            (VERSION, OPEN) | (VERSION_1, OPEN_1) => false,
+            (VERSION, CLOSED) | (VERSION_1, CLOSED_1) => true,
             (VERSION | VERSION_1, state) => {
                 return Err(format!("it is damaged: its state is {state}, which no journal has"));
             }
@@ -90,15 +77,10 @@ impl Fixed {
             }
         };
         let (json_bytes, json_checksum) = (word(&bytes, 2), word(&bytes, 3));
-        Ok(Self { has_checks, state, json_bytes, json_checksum })
+        Ok(Self { has_checks, is_closed, json_bytes, json_checksum })
     }
 
     pub(super) fn bytes(self) -> usize {
         if self.has_checks { FIXED_BYTES } else { FIXED_BYTES_1 }
-    }
-
-    /// Where the whole head ends.
-    pub(super) fn end(self) -> u64 {
-        self.bytes() as u64 + u64::from(self.json_bytes)
     }
 }

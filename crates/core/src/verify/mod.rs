@@ -9,6 +9,7 @@
 pub mod check;
 mod fixed;
 pub mod journal;
+mod making;
 pub mod origin;
 pub mod pass;
 pub mod stamp;

@@ -57,6 +57,8 @@ pub enum PassError {
         name: String,
         /// What is wrong.
         why: String,
+        /// What kind of fault that is.
+        kind: Kind,
         /// What to do about it.
         remedy: &'static str,
     },
@@ -149,7 +151,10 @@ impl Findings {
             let TargetFound { name, block_bytes, in_flight, tally, shorter, failure } = found;
             passed.verification.add(name, *block_bytes, *in_flight, tally);
             passed.failures.extend(failure.clone());
-            if let Some(shorter) = shorter {
+            let is_lost = tally.all_faulty() > 0 || tally.journal_damaged > 0;
+            if let Some(shorter) = shorter
+                && is_lost
+            {
                 passed.failures.push(shorter.in_words(name));
             } else if tally.verified == 0 && tally.all_faulty() > 0 {
                 passed.failures.push(format!(
@@ -184,7 +189,12 @@ pub fn run(
         let path = names.get(index).unwrap_or(&target.path);
         let name = names.get(index).unwrap_or(&target.name);
         let open = || Reading::new(&journal, index, name, path);
-        readings.push(within(sink, format!("open '{name}'"), open)?);
+        match within(sink, format!("open '{name}'"), open) {
+            // Its run ended before it had made it.
+            Err(PassError::Target { kind: Kind::NotFound, .. })
+                if names.is_empty() && journal.is_untouched(index) => {}
+            reading => readings.push(reading?),
+        }
     }
     for mut reading in readings {
         findings.of().push(reading.found(None));
@@ -220,7 +230,7 @@ impl<'a> Reading<'a> {
         let target = &journal.head.targets[index];
         let wrong = |why: String, kind: Kind| {
             let (name, remedy) = (name.to_owned(), remedy(path, kind));
-            PassError::Target { name, why, remedy }
+            PassError::Target { name, why, kind, remedy }
         };
         let mut tally = Tally::default();
         let origin = match journal.origin(index) {
@@ -234,6 +244,7 @@ impl<'a> Reading<'a> {
         let origin = origin.map_err(|error| PassError::Target {
             name: name.to_owned(),
             why: format!("is not in the journal: {error}"),
+            kind: Kind::of(&error),
             remedy: "name another journal",
         })?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };

@@ -1,9 +1,8 @@
 //! The windows of all blocks of all targets of a run, shared by its threads without a lock.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fathom_sys::identity::{self as objects, Identity};
@@ -12,12 +11,13 @@ use fathom_sys::words::SharedWords;
 
 use super::check::Owner;
 use super::journal::{self, Head, JournalError, JournalTarget};
+use super::making;
 use super::origin::{ORIGIN_WORDS, Origin};
 use super::stamp::identity;
 use super::tally::Tally;
 use super::window::Window;
 use super::word;
-use crate::measure::EventSink;
+use crate::measure::{Event, EventSink};
 use crate::plan::{VerifyPlan, VerifyTarget};
 use crate::storage::Location;
 use crate::supervise::within;
@@ -66,43 +66,43 @@ impl Tables {
     }
 
     /// Windows that stand in the journal that the plan names; the file is made. What may hang is reported to
-    /// `sink`.
+    /// `sink`. None if `stop` turns true before it is made.
     ///
     /// # Errors
     /// If the file cannot be made, or is something else that must not be lost.
     pub fn in_journal(
         plan: &VerifyPlan,
         seed: u64,
+        stop: &AtomicBool,
         sink: EventSink<'_>,
-    ) -> Result<Self, JournalError> {
-        let targets = plan.targets.iter().map(|target| JournalTarget {
-            name: target.name.clone(),
-            path: target.path().to_string_lossy().into_owned(),
-            identity: identity_of(target.path()),
-            block_bytes: target.block_bytes,
-            start_bytes: target.start_bytes,
-            blocks: target.blocks(),
-        });
-        let head = Head { seed, targets: targets.collect() };
+    ) -> Result<Option<Self>, JournalError> {
         let doing = format!("make the journal '{}'", plan.journal.display());
-        let words = within(sink, doing, || {
+        let go_on = || {
+            // A sign of life: a large journal takes its time.
+            sink(Event::Entered(doing.clone()));
+            !stop.load(Ordering::Relaxed)
+        };
+        let words = within(sink, doing.clone(), || {
             check_place(plan)?;
-            let words = journal::create(&plan.journal, &head)?;
+            let words = making::create(&plan.journal, &head_of(plan, seed), &go_on)?;
             // Names can differ and still lead to one file; now that the journal is there, that shows. What
             // was there before was looked at: this one is new.
-            if plan.targets.iter().any(|target| is_same_file(target, &plan.journal)) {
-                let _removed = fs::remove_file(&plan.journal);
+            if let Some(words) = &words
+                && plan.targets.iter().any(|target| is_same_file(target, &plan.journal))
+            {
+                making::take_back(&plan.journal, words);
                 return Err(JournalError::IsTarget(plan.journal.clone()));
             }
             Ok(words)
         })?;
+        let Some(words) = words else { return Ok(None) };
         let journal = Some(plan.journal.clone());
         let tables = Self { seed, words, targets: entries(&plan.targets), journal };
         for target in &plan.targets {
             let doing = format!("look at what '{}' holds", target.name);
             within(sink, doing, || tables.learn(&target.location, false));
         }
-        Ok(tables)
+        Ok(Some(tables))
     }
 
     /// The windows of the target with this path; none if it is not verified.
@@ -193,7 +193,20 @@ pub fn identity_of(path: &Path) -> u64 {
 /// If the run would be refused, or fail, for what stands there.
 pub(crate) fn foresee(plan: &VerifyPlan) -> Result<bool, JournalError> {
     check_place(plan)?;
-    journal::foresee(&plan.journal)
+    making::foresee(&plan.journal, &head_of(plan, 0))
+}
+
+/// What the journal of a run is about.
+fn head_of(plan: &VerifyPlan, seed: u64) -> Head {
+    let targets = plan.targets.iter().map(|target| JournalTarget {
+        name: target.name.clone(),
+        path: target.path().to_string_lossy().into_owned(),
+        identity: identity_of(target.path()),
+        block_bytes: target.block_bytes,
+        start_bytes: target.start_bytes,
+        blocks: target.blocks(),
+    });
+    Head { seed, targets: targets.collect() }
 }
 
 /// Refuses the place of a target, also of one that is not made yet: nothing of it may be changed.

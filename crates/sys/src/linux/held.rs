@@ -175,6 +175,33 @@ impl Directory {
         self.open(name, flags, mode)
     }
 
+    /// Makes a file without a name (`O_TMPFILE`), which is gone when it is closed, and opens it for reading
+    /// and writing. `Unsupported` where the file system has none, or where it could get no name later.
+    pub fn create_unnamed(&self, mode: u32) -> io::Result<File> {
+        let opened = self.open(OsStr::new("."), libc::O_RDWR | libc::O_TMPFILE, mode);
+        let file = opened.map_err(|error| match error.raw_os_error() {
+            // A kernel or a file system that does not know the flag opens the directory.
+            Some(libc::EISDIR | libc::EINVAL | libc::ENOENT) => io::ErrorKind::Unsupported.into(),
+            _ => error,
+        })?;
+        match std::fs::symlink_metadata(link_of(file.as_raw_fd())) {
+            Ok(_) => Ok(file),
+            Err(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Gives a file that [has none](Self::create_unnamed) a name, at which nothing may stand
+    /// (`AlreadyExists`).
+    pub fn name(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let link = CString::new(link_of(file.as_raw_fd()).as_os_str().as_bytes())?;
+        let name = CString::new(name.as_bytes())?;
+        let (at, flags) = (self.0.as_raw_fd(), libc::AT_SYMLINK_FOLLOW);
+        // SAFETY: both names are NUL-terminated and outlive the call; the rest are integers.
+        checked(
+            unsafe { libc::linkat(libc::AT_FDCWD, link.as_ptr(), at, name.as_ptr(), flags) }.into(),
+        )
+    }
+
     /// Opens a file for writing as it stands, and makes it if there is none. No symbolic link is followed
     /// (`ELOOP`), and a pipe that nobody reads is not waited for (`ENXIO`).
     pub fn open_or_create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
@@ -362,6 +389,23 @@ mod tests {
         assert!(directory.open_or_create(OsStr::new("link"), 0o600).is_err());
         assert!(one.exists() && other.exists());
         assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 3);
+    }
+
+    #[test]
+    fn a_file_gets_its_name_when_it_is_whole_and_takes_no_place_of_another() {
+        let (home, one, _) = two();
+        let directory = Directory::take(home.path()).expect("held");
+        let mut made = match directory.create_unnamed(0o600) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return,
+            made => made.expect("made"),
+        };
+        made.write_all(b"whole").expect("written");
+        assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2);
+        let taken = directory.name(&made, OsStr::new("one")).expect_err("taken");
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&one).expect("read"), "one");
+        directory.name(&made, OsStr::new("new")).expect("named");
+        assert_eq!(fs::read_to_string(home.path().join("new")).expect("read"), "whole");
     }
 
     #[test]
