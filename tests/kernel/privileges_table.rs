@@ -23,6 +23,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a file of this size (`-c`)", "prlimit --fsize=100000", "-c1M large.dat"),
     ("a result (`--json`)", NOBODY, "--json=closed/r.json t.dat"),
     ("a result in the place of one that `chattr +i` fixed", "FIXED +i", "--json=fixed.dat t.dat"),
+    ("a result in the place of another account's (`/tmp`)", NOBODY, "--json=sticky/r.json t.dat"),
     ("a journal (`--verify-journal`)", NOBODY, "--verify-journal=closed/j t.dat"),
     ("io_uring (`--engine=uring`)", "DENY 425", "--engine=uring t.dat"),
     ("io_uring, memory", "NOBODY_WITHOUT_MEMLOCK", "--engine=uring t.dat"),
@@ -109,6 +110,10 @@ fn folder() -> tempfile::TempDir {
     fs::write(place("fixed.sh"), FIXED).unwrap();
     set(place("diskspd"), 0o755);
     set(place("closed"), 0o755);
+    fs::create_dir(place("sticky")).unwrap();
+    fs::write(place("sticky/r.json"), "").unwrap();
+    set(place("sticky/r.json"), 0o666);
+    set(place("sticky"), 0o1777);
     set(folder.path().to_owned(), 0o755);
     folder
 }

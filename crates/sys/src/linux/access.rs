@@ -4,8 +4,10 @@
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+
+use caps::{CapSet, Capability};
 
 use super::places::folder_of;
 use super::{kernel_files, space, statx};
@@ -71,7 +73,7 @@ pub fn may_make_in(folder: &Path) -> Result<(), NoAccess> {
     })
 }
 
-/// Whether a file may be put in the place of `path`, at which one may stand; who made it does not count.
+/// Whether a file may be put in the place of `path`, at which one may stand.
 ///
 /// # Errors
 /// If it may not; why.
@@ -85,10 +87,25 @@ pub fn may_replace(path: &Path) -> Result<(), NoAccess> {
     if is_fixed(libc::STATX_ATTR_APPEND) || is_fixed(libc::STATX_ATTR_IMMUTABLE) {
         return may_write(path);
     }
+    if is_kept_for_its_owner(path) {
+        let words = "it is another account's, and its folder lets only that replace it (sticky)";
+        let (kind, words) = (ErrorKind::PermissionDenied, words.to_owned());
+        return Err(NoAccess { kind, words, remedy: ANOTHER });
+    }
     match may(path, libc::W_OK) {
         Err(why) if why.kind == ErrorKind::ReadOnlyFilesystem => Err(why),
         _ => Ok(()),
     }
+}
+
+/// Whether a folder with the sticky bit keeps what stands at a path for its owner (`rename(2)`).
+fn is_kept_for_its_owner(path: &Path) -> bool {
+    let folder = fs::metadata(folder_of(path));
+    let (Ok(file), Ok(folder)) = (fs::symlink_metadata(path), folder) else { return false };
+    // SAFETY: the call takes nothing and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    let is_free = caps::has_cap(None, CapSet::Effective, Capability::CAP_FOWNER).unwrap_or(false);
+    folder.mode() & libc::S_ISVTX != 0 && !is_free && ![file.uid(), folder.uid()].contains(&own)
 }
 
 fn may(path: &Path, mode: libc::c_int) -> Result<(), NoAccess> {
