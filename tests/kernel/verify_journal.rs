@@ -1,7 +1,7 @@
 //! The journal: which files it is written over, and which are refused when it is read.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::engine::random::Random;
@@ -107,7 +107,7 @@ fn a_run_killed_while_it_made_its_journal_left_one_that_nothing_took() {
         }
         let before = earlier.then(|| bytes(&journal));
         let was_in_the_making = (0..100).any(|_| {
-            let mut run = bench.command(load).stdout(std::process::Stdio::null()).spawn().unwrap();
+            let mut run = bench.command(load).stdout(Stdio::null()).spawn().unwrap();
             while !is_making(run.id()) && run.try_wait().unwrap().is_none() {}
             run.kill().unwrap();
             run.wait().unwrap();
@@ -162,7 +162,7 @@ fn of_two_runs_that_make_one_journal_at_once_one_is_refused() {
             let load = format!(
                 "--verify-journal=run.journal -W0 -d600 --stop-ios=3000 -b4K -w50 {target}"
             );
-            bench.command(&load).stdout(std::process::Stdio::null()).spawn().unwrap()
+            bench.command(&load).stdout(Stdio::null()).spawn().unwrap()
         };
         let both = [start("t.dat"), start("u.dat")];
         let codes = both.map(|run| run.wait_with_output().unwrap().status.code());
@@ -176,29 +176,29 @@ fn of_two_runs_that_make_one_journal_at_once_one_is_refused() {
 #[test]
 fn a_run_killed_before_it_made_its_target_was_said_to_have_lost_data() {
     let bench = bench();
-    let journal = bytes(&bench.path("run.journal"));
-    let load = "--verify-journal=new.journal -b4K -r -w50 -W0 -d600";
-    for (target, size) in [("missing.dat", None), ("short.dat", Some(1 << 20))] {
-        if let Some(size) = size {
-            bench.fill(target, size);
-        }
-        let mut run = bench.command(&format!("{load} -c2G {target}")).spawn().unwrap();
-        while !bench.path("new.journal").exists() && run.try_wait().unwrap().is_none() {}
-        run.kill().unwrap();
-        run.wait().unwrap();
-        if let Some(size) = size {
-            bench.fill(target, size);
-        } else {
-            let _made = std::fs::remove_file(bench.path(target));
-        }
-        let output = bench.run("--verify-only=new.journal");
-        assert_eq!(output.status.code(), Some(0), "{target}: {}", stderr(&output));
-        std::fs::remove_file(bench.path("new.journal")).unwrap();
-    }
-    // What was written is missed.
-    std::fs::write(bench.path("new.journal"), journal).unwrap();
-    std::fs::remove_file(bench.path("t.dat")).unwrap();
-    must_fail(&bench, "--verify-only=new.journal", 1, "t.dat");
+    let load = "--verify-journal=new.journal -b4K -r -w50 -W0 -d600 -c2G short.dat";
+    bench.fill("short.dat", 1 << 20);
+    let mut run = bench.command(load).stdout(Stdio::null()).spawn().unwrap();
+    while !bench.path("new.journal").exists() && run.try_wait().unwrap().is_none() {}
+    run.kill().unwrap();
+    run.wait().unwrap();
+    bench.fill("short.dat", 1 << 20);
+    let output = bench.run("--verify-only=new.journal");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("1048576 bytes") && said.contains("2147483648"), "{said}");
+    assert!(said.contains("nothing that the journal knows to be written is missed"), "{said}");
+    assert!(!said.contains("is lost"), "{said}");
+}
+
+/// It was made as a file, which `--verify-only` did not find by that name.
+#[test]
+fn a_journal_named_as_a_folder_was_made() {
+    let bench = Bench::new();
+    let load = "--verify-journal=run.journal/ -W0 -d1 -b4K -w50 t.dat";
+    must_fail(&bench, load, 2, "the name of a folder");
+    assert_eq!(bench.run(&format!("--explain {load}")).status.code(), Some(2));
+    assert!(!bench.path("run.journal").exists());
 }
 
 #[test]
@@ -292,8 +292,7 @@ fn a_target_that_was_shortened_was_called_corrupt_without_its_sizes() {
         let output = bench.run("--verify-only=run.journal --json=pass.json");
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(4), "{said}");
-        let words =
-            format!("is shorter than when the journal was written: it has {size_bytes} bytes");
+        let words = format!("is shorter than the journal: it has {size_bytes} bytes");
         assert!(said.contains(&words) && said.contains("is about 8388608"), "{said}");
         assert!(!said.contains("is it the target"), "{said}");
         let result = bytes(&bench.path("pass.json"));

@@ -25,7 +25,6 @@ use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
 use super::window::Window;
 use super::word::decode;
 use crate::errors::Kind;
-use crate::prepare::PrepareError;
 
 /// The targets of no run take more.
 const HEAD_BYTES_MAX: u32 = 64 << 20;
@@ -105,8 +104,18 @@ pub enum JournalError {
     )]
     Replaced(PathBuf),
     /// There is no room for it.
-    #[error(transparent)]
-    Room(PrepareError),
+    #[error(
+        "there is no room for the journal '{path}': {why}; make room, or name a file elsewhere with \
+         --verify-journal"
+    )]
+    Room {
+        /// The file.
+        path: PathBuf,
+        /// What it needs, and what there is.
+        why: String,
+        /// The kind of that.
+        kind: Kind,
+    },
     /// Another process uses it.
     #[error(
         "the journal '{0}' belongs to a run that is under way; wait for its end, or name another"
@@ -138,7 +147,7 @@ impl JournalError {
     /// Whether a file was left alone because it must not be lost.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Damaged { .. } | Self::Io { .. } | Self::Room(_))
+        !matches!(self, Self::Damaged { .. } | Self::Io { .. } | Self::Room { .. })
     }
 
     /// The kind of what went wrong.
@@ -148,7 +157,7 @@ impl JournalError {
             Self::Io { source, .. } => Kind::of(source),
             Self::Damaged { .. } => Kind::Invalid,
             Self::InUse(_) | Self::Replaced(_) => Kind::Busy,
-            Self::Room(why) => why.kind(),
+            Self::Room { kind, .. } => *kind,
             Self::NotOurs(_)
             | Self::NotAFile { .. }
             | Self::NotWhole { .. }
@@ -253,17 +262,6 @@ impl Journal {
         let window =
             |(word, place)| if self.has_checks { decode(word, place) } else { Window(word) };
         Ok(words.map(window).collect())
-    }
-
-    /// Whether no write to a target was ever issued, as far as the journal can be read.
-    pub fn is_untouched(&self, target: usize) -> bool {
-        const PIECE_BLOCKS: u64 = 1 << 16;
-        let blocks = self.head.targets[target].blocks;
-        (0..blocks).step_by(1 << 16).all(|first| {
-            let count = usize::try_from(PIECE_BLOCKS.min(blocks - first)).unwrap_or(usize::MAX);
-            let windows = self.windows(target, first, count);
-            windows.is_ok_and(|found| found.iter().all(|one| *one == Window::default()))
-        })
     }
 
     /// What a target's file was made with, if that is known; an error of the kind `InvalidData` if that is

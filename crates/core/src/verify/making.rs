@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 
-use fathom_sys::access::{may_make_in, may_replace};
+use fathom_sys::access::{is_mounted_alone, may_make_in, may_replace};
 use fathom_sys::contract::file::{FileFacts, FileKind, PositionedIo};
 use fathom_sys::held::{Directory, Held, Removal};
 use fathom_sys::identity;
@@ -19,7 +19,7 @@ use super::journal::{Head, Journal, JournalError, WORD_BYTES, failed, words_at};
 use super::origin::ORIGIN_WORDS;
 use super::window::Window;
 use super::word::encode;
-use crate::prepare::{kind_in_words, room_for};
+use crate::prepare::{PrepareError, kind_in_words, room_for};
 
 /// The place of a journal, and what stands there.
 struct Place {
@@ -48,6 +48,8 @@ pub fn create(
     let made = mapped(path, file, head, go_on).and_then(|words| {
         if let Some(file) = words.as_ref().and_then(SharedWords::file) {
             put(path, &place, file, hidden.as_deref())?;
+            // All of it was flushed before; this is for its name. Where it fails, closing the journal will.
+            let _flushed = file.sync_all();
         }
         Ok(words)
     });
@@ -67,6 +69,10 @@ pub fn foresee(path: &Path, head: &Head) -> Result<bool, JournalError> {
 
 /// Looks at what stands in the place, and whether a journal can be made there.
 fn look(path: &Path, head: &Head) -> Result<Place, JournalError> {
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        let what = "the name of a folder";
+        return Err(JournalError::NotAFile { path: path.to_owned(), what });
+    }
     // A link stays, and what it names is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -79,8 +85,24 @@ fn look(path: &Path, head: &Head) -> Result<Place, JournalError> {
     };
     let earlier = found.map(|found| earlier(path, &place, found)).transpose()?;
     may_make_in(folder).map_err(|why| failed(path, "create")(why.into()))?;
-    room_for(&place, head.file_bytes()).map_err(JournalError::Room)?;
+    room_for(&place, head.file_bytes()).map_err(|why| no_room(path, &why))?;
     Ok(Place { folder: opened, name, earlier })
+}
+
+/// An earlier journal stays until there is a new one, so that it gives no room.
+fn no_room(path: &Path, why: &PrepareError) -> JournalError {
+    let words = match why {
+        PrepareError::NoSpace { needed_bytes, free_bytes, .. } => {
+            format!(
+                "{needed_bytes} bytes are needed beside what is there, and {free_bytes} are free"
+            )
+        }
+        PrepareError::TooLarge { needed_bytes, limit, .. } => {
+            format!("{needed_bytes} bytes are needed, and {limit} allows fewer")
+        }
+        other => other.to_string(),
+    };
+    JournalError::Room { path: path.to_owned(), why: words, kind: why.kind() }
 }
 
 /// Opens what stands in the place. What is looked at is what is opened, whatever the name stands for by then.
@@ -91,6 +113,10 @@ fn earlier(path: &Path, place: &Path, held: Held) -> Result<Earlier, JournalErro
         return Err(not_a_file(path, found.kind()));
     }
     may_replace(place).map_err(|why| failed(path, "replace")(why.into()))?;
+    if is_mounted_alone(place) {
+        let what = "mounted by itself, so that nothing can take its place,";
+        return Err(JournalError::NotAFile { path: path.to_owned(), what });
+    }
     let file = held.open_to_read(path).map_err(failed(path, "open"))?;
     lock_ended(path, &file)?;
     Ok(Earlier { held, file })
@@ -151,15 +177,14 @@ fn put(
             {
                 let _removed = folder.remove(&hidden, identity);
             }
-            return replaced.and_then(|()| file.sync_all().map_err(failed(path, "write")));
+            return replaced;
         }
     };
     match put {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(JournalError::Replaced(path.to_owned()))
         }
-        // With its name, which is on stable storage behind this, too.
-        put => put.and_then(|()| file.sync_all()).map_err(failed(path, "put in place")),
+        put => put.map_err(failed(path, "put in place")),
     }
 }
 

@@ -57,8 +57,6 @@ pub enum PassError {
         name: String,
         /// What is wrong.
         why: String,
-        /// What kind of fault that is.
-        kind: Kind,
         /// What to do about it.
         remedy: &'static str,
     },
@@ -107,12 +105,18 @@ struct Shorter {
 }
 
 impl Shorter {
-    fn in_words(self, name: &str) -> String {
+    fn in_words(self, name: &str, is_faulty: bool) -> String {
         let Self { size_bytes, known_bytes } = self;
+        let consequence = if is_faulty {
+            "What was written behind its end is lost, and counts as corrupt; give the target its length and \
+             data back, or name another one"
+        } else {
+            "No fault was found before its end, and nothing that the journal knows to be written is missed \
+             behind it: its run may have ended before it made the target that long"
+        };
         format!(
-            "'{name}' is shorter than when the journal was written: it has {size_bytes} bytes, and the journal \
-             is about {known_bytes}. What was written behind its end is lost, and counts as corrupt; give \
-             the target its length and data back, or name another one"
+            "'{name}' is shorter than the journal: it has {size_bytes} bytes, and the journal is about \
+             {known_bytes}. {consequence}"
         )
     }
 }
@@ -151,11 +155,8 @@ impl Findings {
             let TargetFound { name, block_bytes, in_flight, tally, shorter, failure } = found;
             passed.verification.add(name, *block_bytes, *in_flight, tally);
             passed.failures.extend(failure.clone());
-            let is_lost = tally.all_faulty() > 0 || tally.journal_damaged > 0;
-            if let Some(shorter) = shorter
-                && is_lost
-            {
-                passed.failures.push(shorter.in_words(name));
+            if let Some(shorter) = shorter {
+                passed.failures.push(shorter.in_words(name, tally.all_faulty() > 0));
             } else if tally.verified == 0 && tally.all_faulty() > 0 {
                 passed.failures.push(format!(
                     "no block of '{name}' is what the journal says: is it the target of this journal?"
@@ -189,12 +190,7 @@ pub fn run(
         let path = names.get(index).unwrap_or(&target.path);
         let name = names.get(index).unwrap_or(&target.name);
         let open = || Reading::new(&journal, index, name, path);
-        match within(sink, format!("open '{name}'"), open) {
-            // Its run ended before it had made it.
-            Err(PassError::Target { kind: Kind::NotFound, .. })
-                if names.is_empty() && journal.is_untouched(index) => {}
-            reading => readings.push(reading?),
-        }
+        readings.push(within(sink, format!("open '{name}'"), open)?);
     }
     for mut reading in readings {
         findings.of().push(reading.found(None));
@@ -230,7 +226,7 @@ impl<'a> Reading<'a> {
         let target = &journal.head.targets[index];
         let wrong = |why: String, kind: Kind| {
             let (name, remedy) = (name.to_owned(), remedy(path, kind));
-            PassError::Target { name, why, kind, remedy }
+            PassError::Target { name, why, remedy }
         };
         let mut tally = Tally::default();
         let origin = match journal.origin(index) {
@@ -244,7 +240,6 @@ impl<'a> Reading<'a> {
         let origin = origin.map_err(|error| PassError::Target {
             name: name.to_owned(),
             why: format!("is not in the journal: {error}"),
-            kind: Kind::of(&error),
             remedy: "name another journal",
         })?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };

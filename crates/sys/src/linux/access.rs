@@ -98,6 +98,13 @@ pub fn may_replace(path: &Path) -> Result<(), NoAccess> {
     }
 }
 
+/// Whether a file is mounted by itself, as into a container: then it can be written, and nothing put in its
+/// place.
+#[must_use]
+pub fn is_mounted_alone(path: &Path) -> bool {
+    has_attribute(path, libc::STATX_ATTR_MOUNT_ROOT)
+}
+
 /// Whether a folder with the sticky bit keeps what stands at a path for its owner (`rename(2)`).
 fn is_kept_for_its_owner(path: &Path) -> bool {
     let folder = fs::metadata(folder_of(path));
