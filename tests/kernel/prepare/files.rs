@@ -326,3 +326,19 @@ fn a_torn_creation_does_not_count_as_complete() {
     file.write_all_at(&whole[4096..], 4096).expect("a write");
     assert_eq!(make(&torn, 4 * MIB).expect("made again"), Created::Remade);
 }
+
+/// Its own descriptor, which it could not give back, was taken for that of another program.
+#[test]
+fn a_file_that_a_run_had_made_was_in_use_where_there_is_no_proc() {
+    let home = home();
+    let load = "-c4M -b4K -r -w50 -W0 -d1 --stop-ios=100 made.dat";
+    let script = format!("mount -t tmpfs tmpfs /proc || exit 99; exec \"$0\" {load}");
+    let mut alone = Command::new("unshare");
+    alone.args(["--mount", "sh", "-c"]).arg(&script).arg(env!("CARGO_BIN_EXE_diskspd"));
+    let output = alone.current_dir(home.path()).output().expect("unshare");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.starts_with("unshare: ") || output.status.code() == Some(99) {
+        return skip("nothing can be mounted in a namespace of its own here");
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}

@@ -140,7 +140,7 @@ impl Checked {
     pub(crate) fn made(&mut self, path: &Path, place: Place, file: File) -> io::Result<Arc<Held>> {
         let identity = identity::of_open(&file)?;
         // It is open for writing no longer than it is written.
-        let held = Arc::new(self.affordable(Held::of(file)?.without_access()));
+        let held = Arc::new(self.affordable(Held::of(file)?.without_access(path)));
         self.known.insert(path.to_owned(), Found::There(Arc::clone(&held)));
         let given = path.to_owned();
         self.made_by.insert(given.clone(), identity);

@@ -38,11 +38,14 @@ impl Held {
         Self { descriptor: None, ..self }
     }
 
-    /// Gives back whatever access the descriptor has, where that can be done.
+    /// Gives back whatever access the descriptor has: by itself, or, where there is no `/proc`, by its path if
+    /// that still leads to it.
     #[must_use]
-    pub fn without_access(self) -> Self {
-        let bare = self.descriptor.as_ref().and_then(|file| {
-            let bare = Self::take(&link_of(file.as_raw_fd())).ok()?;
+    pub fn without_access(self, path: &Path) -> Self {
+        let Some(file) = &self.descriptor else { return self };
+        let link = link_of(file.as_raw_fd());
+        let bare = [link.as_path(), path].into_iter().find_map(|place| {
+            let bare = Self::take(place).ok()?;
             (bare.object == self.object).then_some(bare)
         });
         bare.unwrap_or(self)
