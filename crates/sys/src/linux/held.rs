@@ -38,8 +38,8 @@ impl Held {
         Self { descriptor: None, ..self }
     }
 
-    /// Gives back whatever access the descriptor has: by itself, or, where there is no `/proc`, by its path if
-    /// that still leads to it.
+    /// Gives back whatever access the descriptor has: by itself, or, where there is no `/proc`, by its path
+    /// if that still leads to it.
     #[must_use]
     pub fn without_access(self, path: &Path) -> Self {
         let Some(file) = &self.descriptor else { return self };
