@@ -20,7 +20,7 @@ use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::fixed::{CLOSED, FIXED_BYTES, Fixed, STATE_AT};
+use super::fixed::{CLOSED, Fixed, STATE_AT};
 use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
 use super::window::Window;
 use super::word::decode;
@@ -304,9 +304,8 @@ impl Head {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Bytes of the whole journal.
-    pub(super) fn file_bytes(&self) -> u64 {
-        let words_at = words_at(FIXED_BYTES, self.json().len() as u64);
+    /// Bytes of the whole journal, whose words begin at `words_at`.
+    pub(super) fn file_bytes(&self, words_at: u64) -> u64 {
         self.words().unwrap_or(u64::MAX).saturating_mul(WORD_BYTES).saturating_add(words_at)
     }
 

@@ -3,14 +3,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::access::{is_mounted_alone, may_make_in, may_replace};
 use fathom_sys::contract::file::{FileFacts, FileKind, PositionedIo};
-use fathom_sys::held::{Directory, Held, Removal};
+use fathom_sys::held::{Directory, Held, Removal, name_aside};
 use fathom_sys::identity;
+use fathom_sys::places::folder_of;
 use fathom_sys::space;
 use fathom_sys::words::{SharedWords, try_lock};
 
@@ -43,11 +43,11 @@ pub fn create(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<SharedWords>, JournalError> {
     let place = look(path, head)?;
-    let (file, hidden) = new_file(path, &place.folder)?;
+    let (file, mut hidden) = new_file(path, &place.folder)?;
     let identity = identity::of_open(&file).map_err(failed(path, "look at"))?;
     let made = mapped(path, file, head, go_on).and_then(|words| {
         if let Some(file) = words.as_ref().and_then(SharedWords::file) {
-            put(path, &place, file, hidden.as_deref())?;
+            put(path, &place, file, &mut hidden)?;
             // All of it was flushed before; this is for its name. Where it fails, closing the journal will.
             let _flushed = file.sync_all();
         }
@@ -73,10 +73,8 @@ fn look(path: &Path, head: &Head) -> Result<Place, JournalError> {
         let what = "the name of a folder";
         return Err(JournalError::NotAFile { path: path.to_owned(), what });
     }
-    // A link stays, and what it names is replaced.
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let place = place_of(path);
+    let folder = folder_of(&place);
     let opened = Directory::take(folder).map_err(failed(path, "open the folder of"))?;
     let name = place.file_name().ok_or_else(|| JournalError::NotOurs(path.to_owned()))?.to_owned();
     let found = match opened.hold(&name) {
@@ -85,8 +83,14 @@ fn look(path: &Path, head: &Head) -> Result<Place, JournalError> {
     };
     let earlier = found.map(|found| earlier(path, &place, found)).transpose()?;
     may_make_in(folder).map_err(|why| failed(path, "create")(why.into()))?;
-    room_for(&place, head.file_bytes()).map_err(|why| no_room(path, &why))?;
+    let words_at = words_at(FIXED_BYTES, head.json().len() as u64);
+    room_for(&place, head.file_bytes(words_at)).map_err(|why| no_room(path, &why))?;
     Ok(Place { folder: opened, name, earlier })
+}
+
+/// Where the journal goes: a link stays, and what it names is replaced.
+fn place_of(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// An earlier journal stays until there is a new one, so that it gives no room.
@@ -122,63 +126,51 @@ fn earlier(path: &Path, place: &Path, held: Held) -> Result<Earlier, JournalErro
     Ok(Earlier { held, file })
 }
 
-/// A new file in a folder, which is locked; and the name that it has meanwhile, if it has one.
+/// A new file in a folder; and the name that it has meanwhile, if it has one.
 fn new_file(path: &Path, folder: &Directory) -> Result<(File, Option<OsString>), JournalError> {
     const PRIVATE: u32 = 0o600;
-    let (file, hidden) = match folder.create_unnamed(PRIVATE) {
+    match folder.create_unnamed(PRIVATE) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-            let hidden = hidden_name(path);
+            let hidden = name_aside("journal");
             let file = folder.create_new(&hidden, PRIVATE).map_err(failed(path, "create"))?;
-            (file, Some(hidden))
+            Ok((file, Some(hidden)))
         }
-        unnamed => (unnamed.map_err(failed(path, "create"))?, None),
-    };
-    match try_lock(&file) {
-        Ok(true) => Ok((file, hidden)),
-        Ok(false) => Err(JournalError::InUse(path.to_owned())),
-        Err(error) => Err(failed(path, "lock")(error)),
+        unnamed => Ok((unnamed.map_err(failed(path, "create"))?, None)),
     }
 }
 
-/// A name that nobody else uses.
-fn hidden_name(path: &Path) -> OsString {
-    let unique = RandomState::new().hash_one(path);
-    format!(".fathom-journal-{}-{unique:016x}", std::process::id()).into()
-}
-
+/// Locks the file, makes it a whole journal, and maps its words.
 fn mapped(
     path: &Path,
     file: File,
     head: &Head,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<SharedWords>, JournalError> {
+    if !try_lock(&file).map_err(failed(path, "lock"))? {
+        return Err(JournalError::InUse(path.to_owned()));
+    }
     let Some(words_at) = fill(path, &file, head, go_on)? else { return Ok(None) };
     let count = usize::try_from(head.words().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     SharedWords::in_file(file, words_at, count).map(Some).map_err(failed(path, "map"))
 }
 
-/// Gives a whole journal its place, if that is as it was looked at.
+/// Gives a whole journal its place, if that is as it was looked at. To change places with an earlier one it
+/// needs a name.
 fn put(
     path: &Path,
     Place { folder, name, earlier }: &Place,
     file: &File,
-    hidden: Option<&OsStr>,
+    hidden: &mut Option<OsString>,
 ) -> Result<(), JournalError> {
+    if earlier.is_some() && hidden.is_none() {
+        let aside = name_aside("journal");
+        folder.name(file, &aside).map_err(failed(path, "put in place"))?;
+        *hidden = Some(aside);
+    }
     let put = match (earlier, hidden) {
-        (None, None) => folder.name(file, name),
-        (None, Some(hidden)) => folder.put(hidden, name),
         (Some(earlier), Some(hidden)) => return replace(path, folder, (hidden, name), earlier),
-        (Some(earlier), None) => {
-            let hidden = hidden_name(path);
-            folder.name(file, &hidden).map_err(failed(path, "put in place"))?;
-            let replaced = replace(path, folder, (&hidden, name), earlier);
-            if replaced.is_err()
-                && let Ok(identity) = identity::of_open(file)
-            {
-                let _removed = folder.remove(&hidden, identity);
-            }
-            return replaced;
-        }
+        (_, Some(hidden)) => folder.put(hidden, name),
+        (_, None) => folder.name(file, name),
     };
     match put {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -204,11 +196,9 @@ fn replace(
 
 /// Takes a journal away that turned out to be in the place of something else.
 pub fn take_back(path: &Path, words: &SharedWords) {
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let (Ok(folder), Some(name), Some(file)) =
-        (Directory::take(folder.unwrap_or(Path::new("."))), place.file_name(), words.file())
-    else {
+    let place = place_of(path);
+    let folder = Directory::take(folder_of(&place));
+    let (Ok(folder), Some(name), Some(file)) = (folder, place.file_name(), words.file()) else {
         return;
     };
     if let Ok(identity) = identity::of_open(file) {
@@ -263,7 +253,7 @@ fn fill(
 ) -> Result<Option<u64>, JournalError> {
     let json = head.json();
     let words_at = words_at(FIXED_BYTES, json.len() as u64);
-    let reserved = reserve(file, head.file_bytes(), go_on);
+    let reserved = reserve(file, head.file_bytes(words_at), go_on);
     if !reserved.map_err(failed(path, "reserve the space of"))? {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use caps::{CapSet, Capability};
 
 use super::places::folder_of;
+use super::process::effective_user;
 use super::{kernel_files, space, statx};
 
 /// Why something may not be done.
@@ -109,8 +110,7 @@ pub fn is_mounted_alone(path: &Path) -> bool {
 fn is_kept_for_its_owner(path: &Path) -> bool {
     let folder = fs::metadata(folder_of(path));
     let (Ok(file), Ok(folder)) = (fs::symlink_metadata(path), folder) else { return false };
-    // SAFETY: the call takes nothing and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = effective_user();
     let is_free = caps::has_cap(None, CapSet::Effective, Capability::CAP_FOWNER).unwrap_or(false);
     folder.mode() & libc::S_ISVTX != 0 && !is_free && ![file.uid(), folder.uid()].contains(&own)
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
 use super::clock::timespec;
+use super::process::effective_user;
 
 const WORD_BYTES: usize = size_of::<u32>();
 const SIGNALLED: u32 = 1;
@@ -67,8 +68,7 @@ fn file_name(name: &str) -> Result<String, EventError> {
     if wrong {
         return Err(EventError::Name(name.to_owned()));
     }
-    // SAFETY: the call has no preconditions and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = effective_user();
     Ok(format!("fathom-event-{user}-{plain}"))
 }
 

@@ -1,7 +1,8 @@
 //! Objects that are held: what was looked at is what is opened, wherever its path leads by then.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -231,7 +232,7 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::Absent),
             Err(error) => return Err(error),
         }
-        let aside = aside(name);
+        let aside = name_aside("removed");
         match self.rename(name, &aside, libc::RENAME_NOREPLACE) {
             // An old file system moves nothing without replacing: then the look a moment ago must do.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -315,11 +316,12 @@ fn checked(status: libc::c_long) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A name beside `name` that nobody else uses.
-fn aside(name: &OsStr) -> std::ffi::OsString {
-    use std::hash::{BuildHasher, RandomState};
-    let unique = RandomState::new().hash_one(name);
-    format!(".fathom-removed-{}-{unique:016x}", std::process::id()).into()
+/// A name that nobody else uses, for what has no place of its own yet or any more; `what` says what that is.
+#[must_use]
+pub fn name_aside(what: &str) -> OsString {
+    let process = std::process::id();
+    let unique = RandomState::new().hash_one(process);
+    format!(".fathom-{what}-{process}-{unique:016x}").into()
 }
 
 #[cfg(test)]

@@ -23,6 +23,13 @@ pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
 
+/// The user whose rights this process has (`geteuid(2)`).
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: the call has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Whether two threads have one table of open files; nothing where the kernel does not tell.
 #[must_use]
 pub fn share_open_files(one: u32, other: u32) -> Option<bool> {
