@@ -4,6 +4,7 @@
 mod plans;
 
 mod accounting;
+mod calls;
 mod faults;
 mod mix;
 mod offsets;

@@ -109,6 +109,12 @@ impl Pacer {
         matches!(self.kind, Kind::Rate(_) | Kind::Poisson(_))
     }
 
+    /// Whether each I/O is due as soon as it can be issued.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        matches!(self.kind, Kind::Unlimited)
+    }
+
     /// When the I/Os were due that have not been issued, before an instant; nothing without a schedule.
     pub fn overdue(&self, until_ns: u64) -> impl Iterator<Item = u64> {
         let mut rest = self.clone();

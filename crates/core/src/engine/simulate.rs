@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use fathom_sys::hand_off::hand_off;
+use fathom_sys::hand_off::{Owner, hand_off};
 
-use super::backend::{BackendError, SimBackend, SimClock, SimDevice, SimRecord};
+use super::backend::{BackendError, SimBackend, SimCalls, SimClock, SimDevice, SimRecord};
 use super::clock::{Clock, Schedule};
 use super::coordinator::outstanding;
 use super::random::Random;
@@ -19,7 +19,7 @@ use super::stop::{self, Finish};
 use super::stream::{self, SharedTarget, StreamContext};
 use super::worker::{IoFault, ThreadStatistics, Tolerance, Worker, WorkerSetup};
 use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
-use crate::plan::{SpanPlan, ThreadPlan};
+use crate::plan::{EngineKind, SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
 /// What a simulated time span gave.
@@ -156,8 +156,9 @@ fn simulate_thread(
     let (statistics, watcher) = hand_off(ThreadStatistics::new(recorder, layout.slot_bytes.len()));
     let ended = clock.clone();
     let hangs = device.hang_ppm > 0;
+    let backend = SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record));
     let setup = WorkerSetup {
-        backend: SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record)),
+        backend,
         clock,
         streams: stream::streams(thread, &layout, context, 0),
         shared_weights: stream::shared_weights(plan, thread),
@@ -170,7 +171,12 @@ fn simulate_thread(
         progress_every_ios: 0,
         progress: &|| {},
     };
-    match Worker::new(setup, Schedule::new(plan, 0)).run(statistics) {
+    let schedule = Schedule::new(plan, 0);
+    let ran = match thread.engine {
+        EngineKind::Sync | EngineKind::Mapped => run_calls(setup, schedule, statistics),
+        _ => Worker::new(setup, schedule).run(statistics),
+    };
+    match ran {
         // It would wait forever; its statistics are found as those of a thread that never comes back.
         Err(_) if hangs => {}
         other => other?,
@@ -194,4 +200,27 @@ fn simulate_thread(
         migrated: None,
     });
     Ok(())
+}
+
+/// The same by calls of which one is in flight at a time.
+fn run_calls(
+    setup: WorkerSetup<'_, SimBackend, SimClock>,
+    schedule: Schedule,
+    statistics: Owner<ThreadStatistics>,
+) -> Result<(), BackendError> {
+    let setup = WorkerSetup {
+        backend: SimCalls(setup.backend),
+        clock: setup.clock,
+        streams: setup.streams,
+        shared_weights: setup.shared_weights,
+        slots: setup.slots,
+        random: setup.random,
+        tolerance: setup.tolerance,
+        stop: setup.stop,
+        finish: setup.finish,
+        live: setup.live,
+        progress_every_ios: setup.progress_every_ios,
+        progress: setup.progress,
+    };
+    Worker::new(setup, schedule).run(statistics)
 }

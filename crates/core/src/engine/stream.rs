@@ -99,6 +99,11 @@ impl Stream<'_> {
         }
     }
 
+    /// Whether each I/O is a read or a write that is due at once and that nobody checks.
+    pub fn is_plain(&self) -> bool {
+        self.mix.is_none() && self.verifier.is_none() && self.pacer.is_unlimited()
+    }
+
     /// The next I/O of this stream, in the given slot, with its data in place. It takes its place in the
     /// schedule.
     #[inline(always)]

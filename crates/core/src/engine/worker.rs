@@ -1,11 +1,13 @@
 //! The one hot loop: issue, wait, record. Generic over backend and clock, never copied per option.
 //!
 //! Nothing in it allocates, locks or shares a cache line that is written. The clock is read at the
-//! edges of a batch: before a batch is issued and after a batch is reaped.
+//! edges of a batch: before a batch is issued and after a batch is reaped. A load of plain calls takes a
+//! shorter way to the same result (`one_by_one`).
 
 mod accounting;
 mod cpu;
 mod faults;
+mod one_by_one;
 mod quota;
 mod shared;
 mod statistics;
@@ -84,6 +86,8 @@ pub struct Worker<'a, B, C> {
     /// No phase begins or ends before this instant.
     steady_until_ns: u64,
     intervals: Option<IntervalFeed<'a>>,
+    /// Whether nothing happens but that an I/O follows the one before it.
+    is_one_by_one: bool,
 }
 
 impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
@@ -93,7 +97,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let count = setup.slots;
         let shared = (!setup.shared_weights.is_empty())
             .then(|| SharedSlots::new(count, &setup.shared_weights));
-        Self {
+        let mut worker = Self {
             schedule,
             shared,
             done: Vec::with_capacity(count),
@@ -106,8 +110,11 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             is_measured: false,
             steady_until_ns: 0,
             intervals: setup.finish.feed(schedule.measure_from_ns),
+            is_one_by_one: false,
             setup,
-        }
+        };
+        worker.is_one_by_one = worker.is_one_by_one();
+        worker
     }
 
     /// Runs all phases, and ends early when told to stop or when an I/O fails. The statistics have a
@@ -132,6 +139,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             self.tell_if_spent(now_ns);
             self.reap(statistics, now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
+            now_ns = self.go_on(statistics, now_ns)?;
             // Read behind the clock: what is announced before an instant is known to all who are beyond it.
             let has_moved = self.setup.finish.until_ns() != self.schedule.measure_until_ns;
             if has_moved || now_ns >= self.steady_until_ns {

@@ -17,7 +17,7 @@ pub use aio::AioBackend;
 #[cfg(feature = "net")]
 pub use net::{NetBackend, RemoteTarget};
 pub use null::NullBackend;
-pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
+pub use sim::{SimBackend, SimCalls, SimClock, SimDevice, SimRecord};
 pub use sync::{MappedTarget, SyncBackend};
 pub use tuned::TunedRing;
 pub use uring::{UringBackend, Workers};
