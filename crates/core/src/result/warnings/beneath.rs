@@ -2,7 +2,8 @@
 
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
-use super::words::{either, size};
+use super::words::{either, rate, size};
+use crate::engine::offsets::Reach;
 use crate::units::MIB;
 
 /// Doubts about the origin of each target's figures.
@@ -17,24 +18,58 @@ const CACHE_BYTES: u64 = 64 * MIB;
 /// ... and does, where it was read so often.
 const TIMES_OVER: f64 = 16.0;
 
-/// The warning about so little that was read so often that a cache of the device may hold it.
+/// ... of at least this share of the reads.
+const MOST: f64 = 0.5;
+
+/// The warning about so little that was read so often that a cache of the device may hold it: all that the
+/// load can touch, or the places that get most of its reads.
 fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
-    let target = seen.span.targets.get(origin.target as usize)?;
+    let index = origin.target as usize;
+    let target = seen.span.targets.get(index)?;
+    let read_bytes = origin.asked.read_bytes as f64;
     let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
-    let times = origin.asked.read_bytes as f64 / range_bytes.max(1) as f64;
-    if range_bytes == 0
-        || range_bytes > CACHE_BYTES
-        || times < TIMES_OVER
-        || !origin.answered_by.is_device()
-    {
+    if read_bytes == 0.0 || range_bytes == 0 || !origin.answered_by.is_device() {
         return None;
     }
+    let reach = Reach::of(seen.span, index);
+    let is_small = |(share, bytes): (f64, u64)| {
+        (1..=CACHE_BYTES).contains(&bytes) && read_bytes * share >= TIMES_OVER * bytes as f64
+    };
+    let times = |share: f64, bytes: u64| rate(read_bytes * share / bytes as f64);
+    let whole_bytes = reach.bytes();
+    let (used, held, remedy) = if is_small((1.0, whole_bytes)) {
+        let is_range = whole_bytes.saturating_mul(2) > range_bytes;
+        let of = if is_range {
+            String::new()
+        } else {
+            format!(", of a range of {},", size(range_bytes))
+        };
+        let steps = if is_range {
+            ""
+        } else {
+            ", with a stride or alignment that leaves less out (-s, -r)"
+        };
+        let used = format!(
+            "the {} that were used{of} were read {} times over",
+            size(whole_bytes),
+            times(1.0, whole_bytes)
+        );
+        (used, "all of them", format!("use far more than such a cache may hold (-c, -f){steps}"))
+    } else {
+        let (share, bytes) = Some(reach.most_read(MOST)).filter(|&most| is_small(most))?;
+        let used = format!(
+            "{:.1} % of the reads went to {} alone, which were read {} times over",
+            share * 100.0,
+            size(bytes),
+            times(share, bytes)
+        );
+        let remedy = "read the figures as those of this skew and not of the device alone, or spread the reads \
+                      over far more than such a cache may hold";
+        (used, "these", remedy.to_owned())
+    };
     let evidence = format!(
-        "the {} that were used were read {times:.0} times over: it is possible that a cache of the device, or \
-         of what lies beneath it, held all of them",
-        size(range_bytes)
+        "{used}: it is possible that a cache of the device, or of what lies beneath it, held {held}"
     );
-    let remedy = "use far more than such a cache may hold (-c, -f)".to_owned();
     Some(seen.about(target, seen.warning(WarningKind::SmallWorkingSet, evidence, remedy)))
 }
 

@@ -10,6 +10,7 @@ use super::words::{either, percent, size};
 use super::{Counts, Seen, number};
 use crate::beneath::LayerKind;
 use crate::control_groups;
+use crate::engine::offsets::Reach;
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetPlan, limits};
 use crate::supervise::within;
@@ -25,7 +26,7 @@ pub struct TargetResidency {
     pub time_span: u32,
     /// Position of the target in its time span, from 0.
     pub target: u32,
-    /// Bytes of the range that was used.
+    /// Bytes of the range that were used: what a stride or an alignment leaves out is none of them.
     pub range_bytes: u64,
     /// Bytes of these that the page cache held.
     pub resident_bytes: u64,
@@ -82,6 +83,7 @@ pub fn residency(
         let file = kept.next().flatten().or_else(|| open(target, sink))?;
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let range_bytes = range.end.checked_sub(range.start)?;
+        let range_bytes = Reach::of(span, index).bytes().min(range_bytes);
         let doing = format!("look how much of '{}' the page cache holds", target.name);
         // The file is closed in there, too, which may hang as well.
         let resident_bytes = within(sink, doing, move || pages::resident_bytes(&file, range).ok());
