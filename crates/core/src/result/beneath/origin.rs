@@ -13,6 +13,8 @@ const SEEN: f64 = 0.9;
 const HARDLY: f64 = 0.1;
 /// From so many times the bytes on, a disk below a cache was used by others, too.
 const MASKED: f64 = 1.1;
+/// Begins what is known of several targets together.
+const OF_ALL: &str = "of all targets on the same devices";
 /// File systems whose bytes are not moved on account of the process that reads, beside those that are served.
 const ON_OTHER_ACCOUNTS: [&str; 1] = ["bcachefs"];
 
@@ -442,7 +444,12 @@ fn seen_of(counters: &Counters, name: &str) -> (u64, u64) {
 }
 
 fn of_all(words: &str) -> String {
-    format!("of all targets on the same devices: {words}")
+    format!("{OF_ALL}: {words}")
+}
+
+/// Whether what is missing may be that of other targets on the same devices.
+pub(in crate::result) fn is_of_all(origin: &TargetOrigin) -> bool {
+    origin.sentence.contains(OF_ALL)
 }
 
 fn in_words(layer: &LayerUse) -> String {

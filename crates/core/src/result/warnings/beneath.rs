@@ -1,8 +1,10 @@
 //! Figures that no device made, by what the layers beneath the targets counted.
 
+use super::super::beneath::is_of_all;
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
 use super::words::{either, rate, size};
+use crate::beneath::LayerKind;
 use crate::engine::offsets::Reach;
 use crate::units::MIB;
 
@@ -93,6 +95,12 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
              that, or measure on the server to know its device"
                 .to_owned(),
         ),
+        AnsweredBy::Unseen if is_on_overlay(seen, origin) => (
+            WarningKind::DeviceUnseen,
+            "measure the file by its path in the layer that holds it (upperdir or lowerdir of the mount), whose \
+             device can be seen, or read the figures as those of the file system"
+                .to_owned(),
+        ),
         AnsweredBy::Unseen => (
             WarningKind::DeviceUnseen,
             "read the figures as those of the file system and of whoever serves it; measure where it is \
@@ -130,6 +138,11 @@ fn is_over_network(seen: &Seen, origin: &TargetOrigin) -> bool {
     layers(seen, origin).any(LayerUse::is_over_network)
 }
 
+/// Whether an overlay lies beneath a target whose layers cannot be seen.
+fn is_on_overlay(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(|layer| layer.name == "overlay" && layer.kind == LayerKind::Unseen)
+}
+
 /// The layers beneath a target.
 fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = &'a LayerUse> {
     let beneath = seen.measured.beneath.iter();
@@ -154,6 +167,10 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
         return "read the figures as those of the process that serves the file system, with its cache; mount \
                 it with a driver of the kernel (ntfs3, exfat), or use far more than the memory, to reach the \
                 device"
+            .to_owned();
+    }
+    if is_of_all(origin) {
+        return "measure one target at a time to know whose I/Os did not reach the device"
             .to_owned();
     }
     either(&[
