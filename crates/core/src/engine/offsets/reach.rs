@@ -189,8 +189,10 @@ mod tests {
             ..one.offsets
         };
         let mut span = span(vec![one]);
-        let of = |index: u64| thread(index as usize, EngineKind::Uring, index * apart_bytes);
-        span.threads = (0..threads).map(of).collect();
+        let starts = (0..threads).map(|index| index * apart_bytes);
+        let threads = starts.enumerate();
+        span.threads =
+            threads.map(|(index, start)| thread(index, EngineKind::Uring, start)).collect();
         span
     }
 

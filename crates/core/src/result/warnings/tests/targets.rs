@@ -183,7 +183,7 @@ fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
     case.used(1).trim = Some(direction(77));
     let found = case.all();
     assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
-    has(&found[0].evidence, &["77 trims", "20000 reads"]);
+    has(&found[0].evidence, &["77 trims", "20,000 reads"]);
     let offsets = case.target().offsets.clone();
     let stream = |base_bytes, end_bytes| StreamPlan {
         offsets: OffsetPlan { base_bytes, end_bytes, ..offsets.clone() },
