@@ -1,5 +1,8 @@
 //! Where figures come from, on machines made of files whose counters a load changes.
 
+mod small;
+mod together;
+
 use std::path::Path;
 
 use super::AnsweredBy;
@@ -13,7 +16,6 @@ use crate::measure::{
 use crate::plan::{EngineKind, Plan, SpanPlan, TargetKind};
 use crate::request::Request;
 use crate::result::assemble::{Provenance, assemble};
-use crate::result::warnings::words;
 use crate::result::{Beneath, Host, RunResult, WarningKind, warnings};
 use crate::units::MIB;
 
@@ -340,20 +342,6 @@ fn of_several_targets_only_the_one_that_missed_is_told() {
     assert_eq!(doubted.collect::<Vec<_>>(), ["/run/x.dat", "/dev/sda1"]);
 }
 
-/// Of each of two files that share their blocks it said "all of 2,465 reads", which were those of both.
-#[test]
-fn what_the_devices_saw_of_several_targets_is_not_said_of_one() {
-    let fake = Fake::new();
-    let span = plan(&["/x.dat", "/y.dat"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("sda", [2 * READS, 2 * BYTES, 0, 0]);
-        fake.fetched(2 * BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
-    let expected = "of all targets on the same devices: all of 20,000 reads (78.1 MiB) reached sda";
-    assert!(beneath(&result).targets.iter().all(|origin| origin.sentence == expected));
-}
-
 #[test]
 fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk() {
     let fake = Fake::new();
@@ -412,160 +400,6 @@ fn a_loop_device_below_another_tells_what_the_disk_does_not() {
     let origin = &beneath(&result).targets[0];
     assert_eq!(origin.answered_by, AnsweredBy::AboveDevice, "{}", origin.sentence);
     assert!(origin.sentence.starts_with("of 10,000 writes (39.1 MiB), 0 bytes reached any device"));
-}
-
-/// "Of 33,855 reads (529.0 MiB), 258.4 MiB reached any device" was said of a loop device that had seen all that
-/// was asked of it: what was asked of both was compared with what each saw.
-#[test]
-fn two_targets_that_share_a_disk_beneath_loop_devices_are_each_compared_with_their_own() {
-    let mut fake = Fake::new();
-    fake.write("a.img", "x");
-    for index in [2, 3, 4] {
-        fake.loop_over(index, "/a.img", true);
-    }
-    fake.mount("7:4 / /m rw - ext4 /dev/loop4 rw");
-    let together = |loops: [u64; 3], paths: &[&str]| {
-        let (span, count) = (plan(paths), paths.len() as u64);
-        for index in [2, 3, 4] {
-            fake.counts(&format!("loop{index}"), [0; 4]);
-        }
-        fake.counts("sda", [0; 4]);
-        fake.fetched(0);
-        let observed = fake.observe(&span, |fake| {
-            for (index, reads) in [2, 3, 4].into_iter().zip(loops) {
-                fake.counts(&format!("loop{index}"), [reads, reads * 4096, 0, 0]);
-            }
-            fake.counts("sda", [count * READS, count * BYTES, 0, 0]);
-            fake.fetched(count * BYTES);
-        });
-        let result = result(&span, observed, &vec![(READS, 0); paths.len()]);
-        let said = beneath(&result).targets.iter();
-        said.map(|origin| (origin.answered_by, origin.sentence.clone())).collect::<Vec<_>>()
-    };
-    let all = |count: u64| {
-        let ios = words::grouped(count * READS);
-        let mib = words::size(count * BYTES);
-        let words =
-            format!("of all targets on the same devices: all of {ios} reads ({mib}) reached sda");
-        (AnsweredBy::Device, words)
-    };
-    let of_two = vec![all(2), all(2)];
-    assert_eq!(together([READS, READS, 0], &["/dev/loop2", "/dev/loop3"]), of_two);
-    assert_eq!(together([READS, 0, 0], &["/x.dat", "/dev/loop2"]), of_two);
-    assert_eq!(together([0, 0, READS], &["/x.dat", "/m/y.dat"]), of_two);
-    assert_eq!(together([0, 0, 2 * READS], &["/m/x.dat", "/m/y.dat"]), of_two);
-    let of_three = vec![all(3); 3];
-    assert_eq!(together([READS, 0, 2 * READS], &["/dev/loop2", "/m/x.dat", "/m/y.dat"]), of_three);
-    // What did not come through its own loop device is missing, whatever the disk saw meanwhile.
-    let said = together([READS, READS / 4, 0], &["/dev/loop2", "/dev/loop3"]);
-    assert_eq!(said[0], all(2));
-    let missing = "of 10,000 reads (39.1 MiB), 9.8 MiB reached any device";
-    assert_eq!(said[1], (AnsweredBy::PartlyDevice, missing.to_owned()));
-    let said = together([0, 0, READS], &["/m/x.dat", "/m/y.dat"]);
-    let missing = "of all targets on the same devices: of 20,000 reads (78.1 MiB), 39.1 MiB reached any device";
-    assert!(
-        said.iter().all(|one| *one == (AnsweredBy::PartlyDevice, missing.to_owned())),
-        "{said:?}"
-    );
-}
-
-/// What went to the other disk of a volume was missing from the one that a second target lies on.
-#[test]
-fn a_disk_beside_a_volume_over_it_is_compared_with_what_was_asked_of_all_its_disks() {
-    let fake = Fake::new();
-    fake.device("sdc", (8, 32));
-    fake.volume("md0", (9, 0), &["sdb", "sdc"]);
-    let span = plan(&["/dev/md0", "/dev/sdb"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("sdb", [READS * 3 / 2, BYTES * 3 / 2, 0, 0]);
-        fake.counts("sdc", [READS / 2, BYTES / 2, 0, 0]);
-        fake.fetched(2 * BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
-    assert!(beneath(&result).targets.iter().all(|origin| {
-        origin.answered_by == AnsweredBy::Device && origin.sentence.contains("20,000 reads")
-    }));
-    assert_eq!(result.warnings, []);
-}
-
-/// Each volume over a disk that counts nothing counts its own target alone.
-#[test]
-fn volumes_over_a_disk_that_counts_nothing_are_each_compared_with_their_own() {
-    let fake = Fake::new();
-    fake.write("sys/devices/sdb/queue/iostats", "0");
-    fake.volume("dm-0", (253, 0), &["sdb"]);
-    fake.volume("dm-1", (253, 1), &["sdb"]);
-    let span = plan(&["/dev/dm-0", "/dev/dm-1"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("dm-0", [READS, BYTES, 0, 0]);
-        fake.counts("dm-1", [READS / 2, BYTES / 2, 0, 0]);
-        fake.fetched(2 * BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
-    let told = beneath(&result).targets.iter().map(|origin| origin.answered_by);
-    let expected = [AnsweredBy::Device, AnsweredBy::PartlyDevice];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
-}
-
-/// A file system that a process serves reads on the account of that process.
-#[test]
-fn what_others_fetch_for_one_target_is_not_missed_on_the_account_of_this_process() {
-    let mut fake = Fake::new();
-    fake.mount("8:16 / /served rw - fuseblk /dev/sdb rw");
-    let span = plan(&["/served/x.dat", "/dev/sdb"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("sdb", [2 * READS, 2 * BYTES, 0, 0]);
-        fake.fetched(BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
-    let told = beneath(&result).targets.iter().map(|origin| origin.answered_by);
-    assert_eq!(told.collect::<Vec<_>>(), [AnsweredBy::Device, AnsweredBy::Device]);
-}
-
-/// One block was read 20,000 times, and nobody said so, as the range has 256 MiB.
-#[test]
-fn a_stride_that_leaves_out_nearly_all_of_the_range_is_a_small_working_set() {
-    use crate::plan::{Order, Skew};
-    let fake = Fake::new();
-    let said = |change: &dyn Fn(&mut crate::plan::TargetPlan)| {
-        let mut span = plan(&["/dev/sdb"]);
-        span.targets[0].offsets.end_bytes = 256 * MIB;
-        change(&mut span.targets[0]);
-        fake.counts("sdb", [0; 4]);
-        fake.fetched(0);
-        let observed = fake.observe(&span, |fake| {
-            fake.counts("sdb", [READS, BYTES, 0, 0]);
-            fake.fetched(BYTES);
-        });
-        result(&span, observed, &[(READS, 0)]).warnings
-    };
-    let evidence = |warnings: Vec<crate::result::Warning>| {
-        let kinds: Vec<WarningKind> = warnings.iter().map(|one| one.kind).collect();
-        assert_eq!(kinds, [WarningKind::SmallWorkingSet]);
-        warnings[0].evidence.clone()
-    };
-    let stride = evidence(said(&|target| target.offsets.align_bytes = 300 * MIB));
-    let expected = "the 4 KiB that were used, of a range of 256 MiB, were read 10,000 times over: it is possible \
-         that a cache of the device, or of what lies beneath it, held all of them";
-    assert_eq!(stride, expected);
-    let aligned = |target: &mut crate::plan::TargetPlan| {
-        target.offsets.order = Order::Random;
-        target.offsets.align_bytes = 16 * MIB;
-    };
-    assert!(evidence(said(&aligned)).starts_with("the 64 KiB that were used"));
-    let skewed = evidence(said(&|target| {
-        target.offsets.order = Order::Random;
-        target.offsets.skew = Some(Skew::Zipf { theta_milli: 3_000 });
-    }));
-    let expected = "83.2 % of the reads went to 4 KiB alone, which were read 8,319 times over: it is possible that a \
-         cache of the device, or of what lies beneath it, held these";
-    assert_eq!(skewed, expected);
-    assert!(said(&|_| {}).is_empty(), "all of the range is walked");
-    let random = |target: &mut crate::plan::TargetPlan| target.offsets.order = Order::Random;
-    assert!(said(&random).is_empty(), "all of the range is read");
-    // 39 MiB of 2.6 MiB are 15 times over.
-    let often = |target: &mut crate::plan::TargetPlan| target.offsets.align_bytes = 401_408;
-    assert!(said(&often).is_empty());
 }
 
 /// Ten ordinary loads, none of which is warned about.

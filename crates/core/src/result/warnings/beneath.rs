@@ -34,45 +34,47 @@ fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
         return None;
     }
     let reach = Reach::of(seen.span, index);
-    let is_small = |(share, bytes): (f64, u64)| {
-        (1..=CACHE_BYTES).contains(&bytes) && read_bytes * share >= TIMES_OVER * bytes as f64
-    };
-    let times = |share: f64, bytes: u64| rate(read_bytes * share / bytes as f64);
-    let whole_bytes = reach.bytes();
-    let (used, held, remedy) = if is_small((1.0, whole_bytes)) {
-        let is_range = whole_bytes.saturating_mul(2) > range_bytes;
-        let of = if is_range {
-            String::new()
-        } else {
-            format!(", of a range of {},", size(range_bytes))
-        };
-        let steps = if is_range {
-            ""
-        } else {
-            ", with a stride or alignment that leaves less out (-s, -r)"
-        };
-        let used = format!(
-            "the {} that were used{of} were read {} times over",
-            size(whole_bytes),
-            times(1.0, whole_bytes)
-        );
-        (used, "all of them", format!("use far more than such a cache may hold (-c, -f){steps}"))
+    let times = |(share, bytes): (f64, u64)| read_bytes * share / bytes.max(1) as f64;
+    let is_small =
+        |&most: &(f64, u64)| (1..=CACHE_BYTES).contains(&most.1) && times(most) >= TIMES_OVER;
+    let all = Some((1.0, reach.bytes())).filter(is_small);
+    let (used, remedy) = if let Some(all) = all {
+        all_used(all.1, range_bytes, times(all))
     } else {
-        let (share, bytes) = Some(reach.most_read(MOST)).filter(|&most| is_small(most))?;
-        let used = format!(
-            "{:.1} % of the reads went to {} alone, which were read {} times over",
-            share * 100.0,
-            size(bytes),
-            times(share, bytes)
-        );
-        let remedy = "read the figures as those of this skew and not of the device alone, or spread the reads \
-                      over far more than such a cache may hold";
-        (used, "these", remedy.to_owned())
+        let most = Some(reach.most_read(MOST)).filter(is_small)?;
+        most_used(most, times(most))
     };
     let evidence = format!(
-        "{used}: it is possible that a cache of the device, or of what lies beneath it, held {held}"
+        "{used}: it is possible that a cache of the device, or of what lies beneath it, held all of them"
     );
     Some(seen.about(target, seen.warning(WarningKind::SmallWorkingSet, evidence, remedy)))
+}
+
+/// What is said where all that the load can touch is little, and what to do.
+fn all_used(bytes: u64, range_bytes: u64, times: f64) -> (String, String) {
+    let is_range = bytes.saturating_mul(2) > range_bytes;
+    let (of, steps) = if is_range {
+        (String::new(), "")
+    } else {
+        let of = format!(", of a range of {},", size(range_bytes));
+        (of, ", with a stride or alignment that leaves less out (-s, -r)")
+    };
+    let used =
+        format!("the {} that were used{of} were read {} times over", size(bytes), rate(times));
+    (used, format!("use far more than such a cache may hold (-c, -f){steps}"))
+}
+
+/// What is said where most of the reads go to little, and what to do.
+fn most_used((share, bytes): (f64, u64), times: f64) -> (String, String) {
+    let used = format!(
+        "{:.1} % of the reads went to {} alone, which were read {} times over",
+        share * 100.0,
+        size(bytes),
+        rate(times)
+    );
+    let remedy = "read the figures as those of this skew and not of the device alone, or spread the reads \
+                  over far more than such a cache may hold";
+    (used, remedy.to_owned())
 }
 
 fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
