@@ -264,6 +264,40 @@ fn an_overlay_is_followed_to_the_layer_that_holds_the_file() {
     assert!(is_told(&result, "not_the_device"));
 }
 
+/// Reads out of the page cache were never said to be, as an overlay caches nothing of its own: the pages are
+/// those of the file in its layer.
+#[test]
+fn the_page_cache_of_a_file_on_an_overlay_is_named_whether_or_not_its_layers_are_seen() {
+    let (bench, place) = (Bench::new(), tempfile::tempdir().unwrap());
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(bench.path(name)).unwrap();
+    }
+    fill(&bench.path("lower/t.dat"), 8 * MIB);
+    let at = |name: &str| bench.path(name).display().to_string();
+    let options = |at: &dyn Fn(&str) -> String| {
+        format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"))
+    };
+    for (layers, is_seen) in [(options(&at), true), (options(&str::to_owned), false)] {
+        let mount = Command::new("mount")
+            .args(["-t", "overlay", "overlay", "-o", &layers])
+            .arg(place.path())
+            .current_dir(bench.path("."))
+            .status();
+        if !mount.is_ok_and(|status| status.success()) {
+            return skip("no overlay can be mounted here");
+        }
+        let result = measure(&bench, "-b4K -r -o4 -Sb", &place.path().join("t.dat"));
+        let ended = run("umount", &["-l", place.path().to_str().unwrap()]);
+        assert!(ended, "the overlay is unmounted");
+        if super::answered_by(&result) == "memory" {
+            return skip("files of this checkout lie in memory");
+        }
+        assert_eq!(is_told(&result, "device_unseen"), !is_seen, "{}", result["warnings"]);
+        let told = evidence(&result, "page_cache");
+        assert!(told.contains("which held 100.0 % of the 8 MiB"), "{told}");
+    }
+}
+
 #[test]
 fn the_page_cache_of_a_file_is_no_device() {
     let bench = Bench::new();

@@ -104,6 +104,10 @@ fn overlaid(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
     let folders = ["upperdir", "lowerdir"].map(|name| option(&options, name));
     let folders = folders.into_iter().flatten();
     let folders: Vec<PathBuf> = folders.flat_map(|value| split_folders(&value)).collect();
+    // Where whoever mounted it stood at that time, nothing tells.
+    if folders.iter().any(|folder| folder.is_relative()) {
+        return None;
+    }
     let holder = folders.into_iter().map(|folder| folder.join(inside));
     let mut holder =
         holder.filter(|real| finder.machine.files().path(&real.to_string_lossy()).exists());

@@ -96,6 +96,15 @@ fn a_file_of_an_overlay_lies_where_its_layer_lies() {
     check(&fake, "/merged/hidden.dat", &[("overlay", Unseen)]);
 }
 
+/// A layer that was named from another directory was taken for what has that name in the root.
+#[test]
+fn layers_of_an_overlay_that_are_named_from_elsewhere_cannot_be_seen() {
+    let mut fake = Fake::new();
+    fake.mount("0:43 / /merged rw - overlay overlay rw,lowerdir=low,upperdir=up,workdir=work");
+    fake.write("low/x.dat", "x");
+    check(&fake, "/merged/x.dat", &[("overlay", Unseen)]);
+}
+
 #[test]
 fn memory_and_what_others_serve_are_known_by_name() {
     let mut fake = Fake::new();

@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
+use super::space;
+
 /// Bytes of a page of memory.
 #[must_use]
 pub fn page_bytes() -> u64 {
@@ -24,6 +26,8 @@ pub fn resident_bytes(file: &File, range: Range<u64>) -> io::Result<u64> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
             mapped_resident_bytes(file, &range)
         }
+        // The call looks at the file that it is given; a mapping is one of the file beneath.
+        Ok(0) if space::hands_on(file)? => mapped_resident_bytes(file, &range),
         pages => pages.map(|pages| pages * page_bytes()),
     }
 }

@@ -34,6 +34,15 @@ const SERVED: [u32; 7] =
 /// ZFS (`linux/magic.h`, `fs/bcachefs/bcachefs_format.h`; ZFS by its own sources).
 const ALLOCATING: [u32; 5] = [0x9123_683E, 0xCA45_1A4E, 0xF2F5_2010, 0x0000_3434, 0x2FC1_2FC1];
 
+/// File systems that may hand the I/O of a file on to one of another file system, where its pages are cached
+/// then: overlays, and FUSE with a file passed through (`linux/magic.h`).
+const HANDING_ON: [u32; 2] = [0x794C_7630, 0x6573_5546];
+
+/// Whether the pages of an open file may be those of another file.
+pub fn hands_on(file: &File) -> io::Result<bool> {
+    Ok(HANDING_ON.contains(&kind(&fstatfs(file)?)))
+}
+
 /// Whether each write to an open file allocates blocks, not only the first to each.
 pub fn allocates_each_write(file: &File) -> io::Result<bool> {
     Ok(ALLOCATING.contains(&kind(&fstatfs(file)?)))

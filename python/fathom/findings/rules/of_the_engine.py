@@ -147,7 +147,8 @@ RULES = (
         "SNIA SSS PTS 2.0.2: ActiveRange; the engine's warning small_working_set",
         _warned("possible", "small_working_set"),
         explained_by=OTHERS_ANSWERED,
-        fires_when="At most 64 MiB were read at least 16 times over.",
+        fires_when="At most 64 MiB were read at least 16 times over: all that the load can touch, "
+        "or where at least half of its reads go.",
         place=130,
     ),
     # Each thing that it saw once, whatever the number of runs.

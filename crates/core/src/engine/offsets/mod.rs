@@ -2,11 +2,13 @@
 //! interlocked order shares anything, and that is one counter.
 
 mod places;
+mod reach;
 mod skew;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::places::{Grid, Places};
+pub use self::reach::Reach;
 use super::random::Random;
 use crate::plan::{OffsetPlan, Order};
 

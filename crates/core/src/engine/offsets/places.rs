@@ -6,7 +6,7 @@ use crate::engine::random::Random;
 use crate::plan::OffsetPlan;
 
 /// Positions at equal distances from each other.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     pub first_bytes: u64,
     pub step_bytes: u64,
@@ -50,15 +50,9 @@ pub struct Places {
 impl Places {
     /// The places of a plan.
     pub fn new(plan: &OffsetPlan) -> Self {
-        let whole = Grid::new(plan, plan.base_bytes, plan.end_bytes);
-        let shares: Vec<(f64, Grid)> = if let Some(skew) = plan.skew {
-            skew::parts(skew, whole.positions).map(part_of(whole)).collect()
-        } else {
-            let ranges = plan.ranges.iter().filter(|range| range.io_percent > 0.0);
-            let grid = |start_bytes, end_bytes| Grid::new(plan, start_bytes, end_bytes);
-            ranges.map(|part| (part.io_percent, grid(part.start_bytes, part.end_bytes))).collect()
-        };
-        Self { whole, parts: alias_table(&shares) }
+        let whole = whole(plan);
+        let parts = if is_uniform(plan) { Vec::new() } else { alias_table(&shares(plan)) };
+        Self { whole, parts }
     }
 
     /// The place of the next random I/O.
@@ -77,6 +71,28 @@ impl Places {
         let part = &self.parts[self.parts[index].cell.choose(index, fraction)];
         part.grid.pick(random)
     }
+}
+
+fn whole(plan: &OffsetPlan) -> Grid {
+    Grid::new(plan, plan.base_bytes, plan.end_bytes)
+}
+
+fn is_uniform(plan: &OffsetPlan) -> bool {
+    plan.skew.is_none() && plan.ranges.iter().all(|range| range.io_percent <= 0.0)
+}
+
+/// The places of random I/O, with shares that are relative to those of the others.
+pub fn shares(plan: &OffsetPlan) -> Vec<(f64, Grid)> {
+    let whole = whole(plan);
+    if let Some(skew) = plan.skew {
+        return skew::parts(skew, whole.positions).map(part_of(whole)).collect();
+    }
+    if is_uniform(plan) {
+        return vec![(1.0, whole)];
+    }
+    let ranges = plan.ranges.iter().filter(|range| range.io_percent > 0.0);
+    let grid = |start_bytes, end_bytes| Grid::new(plan, start_bytes, end_bytes);
+    ranges.map(|part| (part.io_percent, grid(part.start_bytes, part.end_bytes))).collect()
 }
 
 /// A stretch of positions and its share, as a grid.

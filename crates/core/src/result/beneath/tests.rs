@@ -1,5 +1,8 @@
 //! Where figures come from, on machines made of files whose counters a load changes.
 
+mod small;
+mod together;
+
 use std::path::Path;
 
 use super::AnsweredBy;
@@ -337,20 +340,6 @@ fn of_several_targets_only_the_one_that_missed_is_told() {
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let doubted = result.warnings.iter().filter_map(|warning| warning.target.as_deref());
     assert_eq!(doubted.collect::<Vec<_>>(), ["/run/x.dat", "/dev/sda1"]);
-}
-
-/// Of each of two files that share their blocks it said "all of 2,465 reads", which were those of both.
-#[test]
-fn what_the_devices_saw_of_several_targets_is_not_said_of_one() {
-    let fake = Fake::new();
-    let span = plan(&["/x.dat", "/y.dat"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("sda", [2 * READS, 2 * BYTES, 0, 0]);
-        fake.fetched(2 * BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
-    let expected = "of all targets on the same devices: all of 20,000 reads (78.1 MiB) reached sda";
-    assert!(beneath(&result).targets.iter().all(|origin| origin.sentence == expected));
 }
 
 #[test]

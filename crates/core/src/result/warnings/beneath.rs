@@ -1,8 +1,11 @@
 //! Figures that no device made, by what the layers beneath the targets counted.
 
+use super::super::beneath::is_of_all;
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
-use super::words::{either, size};
+use super::words::{either, rate, size};
+use crate::beneath::LayerKind;
+use crate::engine::offsets::Reach;
 use crate::units::MIB;
 
 /// Doubts about the origin of each target's figures.
@@ -17,25 +20,61 @@ const CACHE_BYTES: u64 = 64 * MIB;
 /// ... and does, where it was read so often.
 const TIMES_OVER: f64 = 16.0;
 
-/// The warning about so little that was read so often that a cache of the device may hold it.
+/// ... of at least this share of the reads.
+const MOST: f64 = 0.5;
+
+/// The warning about so little that was read so often that a cache of the device may hold it: all that the
+/// load can touch, or the places that get most of its reads.
 fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
-    let target = seen.span.targets.get(origin.target as usize)?;
+    let index = origin.target as usize;
+    let target = seen.span.targets.get(index)?;
+    let read_bytes = origin.asked.read_bytes as f64;
     let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
-    let times = origin.asked.read_bytes as f64 / range_bytes.max(1) as f64;
-    if range_bytes == 0
-        || range_bytes > CACHE_BYTES
-        || times < TIMES_OVER
-        || !origin.answered_by.is_device()
-    {
+    if read_bytes == 0.0 || range_bytes == 0 || !origin.answered_by.is_device() {
         return None;
     }
+    let reach = Reach::of(seen.span, index);
+    let times = |(share, bytes): (f64, u64)| read_bytes * share / bytes.max(1) as f64;
+    let is_small =
+        |&most: &(f64, u64)| (1..=CACHE_BYTES).contains(&most.1) && times(most) >= TIMES_OVER;
+    let all = Some((1.0, reach.bytes())).filter(is_small);
+    let (used, remedy) = if let Some(all) = all {
+        all_used(all.1, range_bytes, times(all))
+    } else {
+        let most = Some(reach.most_read(MOST)).filter(is_small)?;
+        most_used(most, times(most))
+    };
     let evidence = format!(
-        "the {} that were used were read {times:.0} times over: it is possible that a cache of the device, or \
-         of what lies beneath it, held all of them",
-        size(range_bytes)
+        "{used}: it is possible that a cache of the device, or of what lies beneath it, held all of them"
     );
-    let remedy = "use far more than such a cache may hold (-c, -f)".to_owned();
     Some(seen.about(target, seen.warning(WarningKind::SmallWorkingSet, evidence, remedy)))
+}
+
+/// What is said where all that the load can touch is little, and what to do.
+fn all_used(bytes: u64, range_bytes: u64, times: f64) -> (String, String) {
+    let is_range = bytes.saturating_mul(2) > range_bytes;
+    let (of, steps) = if is_range {
+        (String::new(), "")
+    } else {
+        let of = format!(", of a range of {},", size(range_bytes));
+        (of, ", with a stride or alignment that leaves less out (-s, -r)")
+    };
+    let used =
+        format!("the {} that were used{of} were read {} times over", size(bytes), rate(times));
+    (used, format!("use far more than such a cache may hold (-c, -f){steps}"))
+}
+
+/// What is said where most of the reads go to little, and what to do.
+fn most_used((share, bytes): (f64, u64), times: f64) -> (String, String) {
+    let used = format!(
+        "{:.1} % of the reads went to {} alone, which were read {} times over",
+        share * 100.0,
+        size(bytes),
+        rate(times)
+    );
+    let remedy = "read the figures as those of this skew and not of the device alone, or spread the reads \
+                  over far more than such a cache may hold";
+    (used, remedy.to_owned())
 }
 
 fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
@@ -56,6 +95,12 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             WarningKind::ServerAnswered,
             "read the figures as those of the server with its cache; use far more than its memory to get past \
              that, or measure on the server to know its device"
+                .to_owned(),
+        ),
+        AnsweredBy::Unseen if is_on_overlay(seen, origin) => (
+            WarningKind::DeviceUnseen,
+            "measure the file by its path in the layer that holds it (upperdir or lowerdir of the mount), whose \
+             device can be seen, or read the figures as those of the file system"
                 .to_owned(),
         ),
         AnsweredBy::Unseen => (
@@ -95,6 +140,11 @@ fn is_over_network(seen: &Seen, origin: &TargetOrigin) -> bool {
     layers(seen, origin).any(LayerUse::is_over_network)
 }
 
+/// Whether an overlay lies beneath a target whose layers cannot be seen.
+fn is_on_overlay(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(|layer| layer.name == "overlay" && layer.kind == LayerKind::Unseen)
+}
+
 /// The layers beneath a target.
 fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = &'a LayerUse> {
     let beneath = seen.measured.beneath.iter();
@@ -119,6 +169,10 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
         return "read the figures as those of the process that serves the file system, with its cache; mount \
                 it with a driver of the kernel (ntfs3, exfat), or use far more than the memory, to reach the \
                 device"
+            .to_owned();
+    }
+    if is_of_all(origin) {
+        return "measure one target at a time to know whose I/Os did not reach the device"
             .to_owned();
     }
     either(&[

@@ -6,10 +6,11 @@ use std::path::Path;
 use fathom_sys::residency as pages;
 
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
-use super::words::{either, percent, size};
+use super::words::{either, grouped, percent, size};
 use super::{Counts, Seen, number};
 use crate::beneath::LayerKind;
 use crate::control_groups;
+use crate::engine::offsets::Reach;
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetPlan, limits};
 use crate::supervise::within;
@@ -25,7 +26,7 @@ pub struct TargetResidency {
     pub time_span: u32,
     /// Position of the target in its time span, from 0.
     pub target: u32,
-    /// Bytes of the range that was used.
+    /// Bytes of the range that were used: what a stride or an alignment leaves out is none of them.
     pub range_bytes: u64,
     /// Bytes of these that the page cache held.
     pub resident_bytes: u64,
@@ -82,6 +83,7 @@ pub fn residency(
         let file = kept.next().flatten().or_else(|| open(target, sink))?;
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let range_bytes = range.end.checked_sub(range.start)?;
+        let range_bytes = Reach::of(span, index).bytes().min(range_bytes);
         let doing = format!("look how much of '{}' the page cache holds", target.name);
         // The file is closed in there, too, which may hang as well.
         let resident_bytes = within(sink, doing, move || pages::resident_bytes(&file, range).ok());
@@ -107,12 +109,12 @@ pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warnin
         if is_past_the_cache(target) {
             continue;
         }
-        let origin = origin(seen, index);
-        // The page cache is all there is of a file in memory, and another warning says so.
-        if origin.is_some_and(|origin| is_nothing_but_cache(seen, origin)) {
+        // Another warning says that of a file in memory.
+        if lies_in_page_cache(seen, index) {
             continue;
         }
-        let is_unseen = origin.is_some_and(|origin| origin.answered_by == AnsweredBy::Unseen);
+        let is_unseen =
+            origin(seen, index).is_some_and(|origin| origin.answered_by == AnsweredBy::Unseen);
         let counts = seen.counts(index);
         let span = number(seen.span.index);
         let is_this =
@@ -128,6 +130,11 @@ pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warnin
 fn origin<'a>(seen: &'a Seen, target: usize) -> Option<&'a TargetOrigin> {
     let beneath = seen.measured.beneath.as_ref()?;
     beneath.targets.iter().find(|origin| origin.target == number(target))
+}
+
+/// Whether the page cache is all there is of a target.
+pub(super) fn lies_in_page_cache(seen: &Seen, target: usize) -> bool {
+    origin(seen, target).is_some_and(|origin| is_nothing_but_cache(seen, origin))
 }
 
 /// Whether no device lies beneath a target, but a file system in memory.
@@ -153,7 +160,7 @@ fn cached_reads(
     if counts.read_ios == 0 || share.is_some_and(|share| share < RESIDENT_PERCENT_MIN) {
         return None;
     }
-    let mut evidence = format!("{} reads went through the page cache", counts.read_ios);
+    let mut evidence = format!("{} reads went through the page cache", grouped(counts.read_ios));
     let mut remedies = vec![bypass(target)];
     if let (Some(found), Some(share)) = (resident, share) {
         let held = format!(
@@ -205,7 +212,7 @@ fn cached_writes(target: &TargetPlan, counts: &Counts, is_unseen: bool) -> Optio
     };
     let evidence = format!(
         "{} writes ({}) {end}, and reach {where_to} at some later time",
-        counts.write_ios,
+        grouped(counts.write_ios),
         size(counts.write_bytes),
     );
     let flushed = if open.mapped {

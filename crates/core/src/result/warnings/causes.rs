@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::{CpuShares, GroupUse, IoLimitUse, Warning, WarningKind};
 use super::Seen;
 use super::load::is_rate_met;
-use super::words::{count, grouped};
+use super::words::{count, grouped, rate};
 use crate::beneath::{LimitKind, Stall};
 use crate::units::NANOS_PER_SEC;
 
@@ -188,11 +188,12 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
         LimitKind::WriteBytesPerS => "bytes written per second",
     };
     let words = format!(
-        "the control group {} allows {} {what} of {}, and {done:.1} there were: the limit was measured, \
+        "the control group {} allows {} {what} of {}, and {} there were: the limit was measured, \
          and not the device",
         group.folder,
         grouped(limit.limit_per_s),
         limit.device,
+        rate(done),
     );
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();

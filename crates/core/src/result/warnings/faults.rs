@@ -2,7 +2,7 @@
 
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
-use super::words::count;
+use super::words::{count, grouped};
 use crate::plan::TargetPlan;
 use crate::units::NANOS_PER_SEC;
 
@@ -38,10 +38,10 @@ fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
     }
     let evidence = format!(
         "{} of {} reads and {} of {} writes failed; rates and latencies are of the others only",
-        counts.read_errors,
-        counts.read_errors + counts.read_ios,
-        counts.write_errors,
-        counts.write_errors + counts.write_ios,
+        grouped(counts.read_errors),
+        grouped(counts.read_errors + counts.read_ios),
+        grouped(counts.write_errors),
+        grouped(counts.write_errors + counts.write_ios),
     );
     let remedy = "look for the target's errors in the kernel's log, and repair or replace it";
     let warning = seen.warning(WarningKind::IoErrors, evidence, remedy.to_owned());
@@ -55,13 +55,13 @@ fn short_ios(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
     }
     let evidence = format!(
         "{} of {} I/Os moved fewer than the {} bytes that were requested, and are not counted among the others",
-        counts.short_ios,
-        counts.read_ios + counts.write_ios + counts.short_ios,
-        target.block_bytes,
+        grouped(counts.short_ios),
+        grouped(counts.read_ios + counts.write_ios + counts.short_ios),
+        grouped(target.block_bytes.into()),
     );
     let remedy = format!(
         "check that the target still has its {} bytes and that nobody else changes it",
-        target.size_bytes,
+        grouped(target.size_bytes),
     );
     let warning = seen.warning(WarningKind::ShortIo, evidence, remedy);
     Some(seen.about(target, warning))

@@ -1,9 +1,13 @@
 //! Whether the load was what was requested, and whether the host or the device was its limit.
 
+use std::collections::BTreeSet;
+
 use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
+use super::caching::lies_in_page_cache;
 use super::causes::{OTHERS_PERCENT, others_percent, outside};
-use super::words::{count, either, list};
+use super::words::{count, either, list, rate};
 use super::{Seen, number};
+use crate::plan::{TargetPlan, ThreadPlan};
 use crate::units::{MIB, NANOS_PER_SEC};
 
 /// A rate that is this close to the one requested, as a share, counts as reached.
@@ -25,22 +29,44 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Where the fastest way of those that were tried is one plain call at a time, no more is in flight.
+/// Where the fastest way of those that were tried is one plain call at a time, no more is in flight. That is
+/// so of the targets of those threads, and others may be answered otherwise.
 fn one_at_a_time(seen: &Seen) -> Option<Warning> {
     let is_single =
         |one: &&ThreadResult| one.backend.name == "sync" && !one.backend.tried.is_empty();
-    let asked = |thread: &ThreadResult| -> u64 {
-        let plans = seen.span.threads.iter().filter(|one| number(one.index) == thread.index);
-        plans.flat_map(|one| &one.assignments).map(|one| u64::from(one.outstanding)).sum()
+    let singles: Vec<&ThreadPlan> = seen
+        .measured
+        .threads
+        .iter()
+        .filter(is_single)
+        .flat_map(|single| seen.span.threads.iter().filter(|one| number(one.index) == single.index))
+        .collect();
+    let asked = |thread: &&ThreadPlan| -> u64 {
+        thread.assignments.iter().map(|one| u64::from(one.outstanding)).sum()
     };
-    let singles = seen.measured.threads.iter().filter(is_single);
-    let most = singles.map(asked).max().filter(|&most| most > 1)?;
+    let most = singles.iter().map(asked).max().filter(|&most| most > 1)?;
+    let used = singles.iter().flat_map(|thread| &thread.assignments).map(|one| one.target);
+    let used: BTreeSet<usize> = used.collect();
+    let targets: Vec<&TargetPlan> =
+        used.into_iter().filter_map(|target| seen.span.targets.get(target)).collect();
+    let (whose, answers) = match targets.as_slice() {
+        [_] => (String::new(), "the target answers"),
+        all => {
+            let names: Vec<String> = all.iter().map(|one| format!("'{}'", one.name)).collect();
+            (format!(" of {}", list(&names, NAMED)), "these targets answer")
+        }
+    };
     let evidence = format!(
-        "{most} I/Os per thread are to be outstanding, and one was: the target answers within the call, and \
+        "{most} I/Os per thread{whose} are to be outstanding, and one was: {answers} within the call, and \
          of the ways that were tried one plain call at a time was the fastest"
     );
-    let remedy = "read the latencies as those of one outstanding I/O, or choose another way (--engine=uring)";
-    Some(seen.warning(WarningKind::NoEffect, evidence, remedy.to_owned()))
+    let remedy = "read the latencies as those of one outstanding I/O, or choose another way \
+                  (--engine=uring), which was slower in that trial";
+    let warning = seen.warning(WarningKind::NoEffect, evidence, remedy.to_owned());
+    Some(match targets.as_slice() {
+        [target] => seen.about(target, warning),
+        _ => warning,
+    })
 }
 
 /// What was asked of all paced threads together, and what they delivered.
@@ -106,9 +132,9 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
     let delivered = rates.delivered_ios as f64;
     let seconds = seen.measured.measured_ns as f64 / NANOS_PER_SEC as f64;
     let evidence = format!(
-        "{:.1} I/Os per second were requested and {:.1} delivered, which is {:.1} %",
-        rates.asked_ios / seconds,
-        delivered / seconds,
+        "{} I/Os per second were requested and {} delivered, which is {:.1} %",
+        rate(rates.asked_ios / seconds),
+        rate(delivered / seconds),
         delivered * 100.0 / rates.asked_ios,
     );
     if let Some(cause) = outside(seen) {
@@ -161,16 +187,23 @@ fn relief(seen: &Seen, threads: &[&ThreadResult]) -> String {
             remedies.push(remedy.to_owned());
         }
     };
+    // Where ways were tried, the fastest is in use.
     let is_slower = |one: &&ThreadResult| {
-        !matches!(one.backend.name.as_str(), "io_uring" | "net") && one.backend.fallback.is_none()
+        !matches!(one.backend.name.as_str(), "io_uring" | "net")
+            && one.backend.fallback.is_none()
+            && one.backend.tried.is_empty()
     };
     let slower = threads.iter().any(is_slower);
     let targets = &seen.span.targets;
     tell(threads.len() < seen.cpu_count, "use more threads (-t)");
     tell(share_a_cpu(threads) && seen.cpu_count > 1, "give each thread a CPU of its own (-a)");
-    tell(slower && !targets.iter().any(|one| one.open.mapped), "use --engine=io_uring");
+    tell(slower && !targets.iter().any(|one| one.open.mapped), "use --engine=uring");
     tell(targets.iter().any(|one| u64::from(one.block_bytes) < MIB), "use larger blocks (-b)");
-    tell(targets.iter().any(|one| !one.open.direct), "bypass the page cache (-Su)");
+    // Of a file in memory the page cache is all there is.
+    let is_cached = |(index, target): (usize, &TargetPlan)| {
+        !target.open.direct && !lies_in_page_cache(seen, index)
+    };
+    tell(targets.iter().enumerate().any(is_cached), "bypass the page cache (-Su)");
     if remedies.is_empty() {
         return "read the result as a lower bound of what the device can do".to_owned();
     }

@@ -2,6 +2,7 @@
 
 use super::super::{NetworkUse, Warning, WarningKind};
 use super::Seen;
+use super::words::grouped;
 
 /// From this share of the mean latency on, the network is a great part of it.
 const GREAT: f64 = 0.2;
@@ -30,7 +31,8 @@ fn retransmits(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
     let is_many = |count: &u64| *count > 0 && count.saturating_mul(IOS_PER_RETRANSMIT) >= ios;
     let count = used.tcp.map(|tcp| tcp.retransmits).filter(is_many)?;
     let evidence = format!(
-        "{count} segments to {} were sent again, as they seemed lost, which adds to latency and takes from rates",
+        "{} segments to {} were sent again, as they seemed lost, which adds to latency and takes from rates",
+        grouped(count),
         used.server
     );
     let remedy =

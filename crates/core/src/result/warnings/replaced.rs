@@ -8,7 +8,7 @@ use fathom_sys::identity::{self, Identity};
 use super::super::{Warning, WarningKind};
 use super::blocks::{allocated, lost};
 use super::number;
-use super::words::size;
+use super::words::{grouped, size};
 use crate::measure::EventSink;
 use crate::plan::{SpanPlan, TargetPlan};
 use crate::supervise::within;
@@ -108,7 +108,8 @@ fn evidence(then: Place, now: Option<Place>, target: &TargetPlan) -> Option<(Cha
     if to.0 < from.0 {
         let words = format!(
             "somebody cut it while it was used: it had {} bytes before the load, and has {} now",
-            from.0, to.0
+            grouped(from.0),
+            grouped(to.0),
         );
         return Some((Change::Cut, words));
     }
@@ -181,7 +182,7 @@ mod tests {
         file.as_file().set_len(4096).expect("cut");
         let told = changed(&span, &before, &[], &|_| {});
         assert!(
-            told[0].evidence.contains("65536") && told[0].evidence.contains("4096"),
+            told[0].evidence.contains("65,536") && told[0].evidence.contains("4,096"),
             "{told:?}"
         );
         file.as_file().set_len(65_536).expect("a hole");

@@ -5,6 +5,7 @@ use super::super::{Warning, WarningKind};
 use super::Seen;
 use super::causes::outside;
 use super::load::is_rate_missed;
+use super::words::grouped;
 use crate::measure::LatencyHistogram;
 
 /// Response and service time differ if their 99th percentiles do by this factor ...
@@ -24,10 +25,11 @@ pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
     let late = above(response, line_ns).saturating_sub(above(service, line_ns));
     let evidence = format!(
         "99 % of the I/Os took at most {} from their submission, but {} from the time when they were \
-         due: at least {late} of {} I/Os waited for their turn, {}",
+         due: at least {} of {} I/Os waited for their turn, {}",
         millis(service_ns),
         millis(response_ns),
-        response.count(),
+        grouped(late),
+        grouped(response.count()),
         reason(seen, service, response),
     );
     let remedy = "read the response times for what a user would have felt, and the service times for \

@@ -1,5 +1,6 @@
 //! Each warning on a case that raises it, and on a close one that does not.
 
+mod advice;
 mod causes;
 mod targets;
 
@@ -122,7 +123,11 @@ impl Case {
     }
 
     fn all(&self) -> Vec<Warning> {
-        after(&self.plan, &self.result, &[])
+        let all = after(&self.plan, &self.result, &[]);
+        for warning in &all {
+            advice::is_taken(&warning.remedy);
+        }
+        all
     }
 
     /// The only warning, which must be of this kind.
@@ -166,7 +171,7 @@ fn cached_reads_are_doubted_while_the_cache_holds_any_of_them() {
     case.target().open.direct = false;
     let found = case.only(WarningKind::PageCache);
     assert_eq!(found.target.as_deref(), Some("/nowhere/test.dat"));
-    has(&found.evidence, &["10000 reads"]);
+    has(&found.evidence, &["10,000 reads"]);
     let found = after(&case.plan, &case.result, &[resident(GIB / 2)]);
     has(&found[0].evidence, &["50.0 %", "1 GiB", "4 GiB of memory"]);
     has(&found[0].remedy, &["-Su", "far more than the 4 GiB"]);
@@ -277,7 +282,7 @@ fn a_rate_that_was_not_reached_is_told_with_both_numbers() {
     let mut case = Case::new(2);
     paced(&mut case, 12_500);
     let found = case.only(WarningKind::RateNotReached);
-    has(&found.evidence, &["25000.0", "20000.0", "80.0 %"]);
+    has(&found.evidence, &["25,000 I/Os per second", "20,000 delivered", "80.0 %"]);
     lacks(&found.remedy, "-i");
     let burst = Some(Burst { ios: 1, gap_ns: 1 });
     case.plan.spans[0].threads[0].assignments[0].burst = burst;
@@ -326,9 +331,51 @@ fn a_thread_that_uses_a_whole_cpu_is_named() {
     case.measured().threads[1].cpu_ns = SECOND / 100 * 97;
     let found = case.only(WarningKind::CoreSaturated);
     has(&found.evidence, &["thread 1 used 97.0 % of one CPU"]);
-    has(&found.remedy, &["--engine=io_uring"]);
+    has(&found.remedy, &["--engine=uring"]);
     case.measured().threads[1].cpu_ns = SECOND / 100 * 94;
     assert_eq!(case.all(), []);
+}
+
+/// The ring was advised beside a trial in which that had been four times as slow.
+#[test]
+fn what_a_trial_found_to_be_slower_is_not_advised() {
+    let mut case = Case::new(2);
+    for thread in &mut case.measured().threads {
+        thread.backend.name = "sync".to_owned();
+        thread.cpu_ns = SECOND;
+    }
+    has(&case.only(WarningKind::CoreSaturated).remedy, &["--engine=uring"]);
+    for thread in &mut case.measured().threads {
+        let way = |way: &str, iops| crate::measure::TriedWay { way: way.to_owned(), iops };
+        thread.backend.tried =
+            vec![way("io_uring", 299_232), way("one plain call at a time", 1_082_755)];
+    }
+    lacks(&case.only(WarningKind::CoreSaturated).remedy, "--engine");
+}
+
+/// "2 I/Os per thread are to be outstanding, and one was" was said of all threads, one of which kept both.
+#[test]
+fn a_way_that_was_chosen_for_one_target_is_said_of_that_target() {
+    let mut case = Case::new(2);
+    let mut memory = case.plan.spans[0].targets[0].clone();
+    memory.name = "tm/f".to_owned();
+    case.plan.spans[0].targets.push(memory.clone());
+    for thread in &mut case.plan.spans[0].threads {
+        thread.assignments[0].outstanding = 2;
+    }
+    case.plan.spans[0].threads[1].assignments[0].target = 1;
+    let backend = &mut case.measured().threads[1].backend;
+    backend.name = "sync".to_owned();
+    backend.tried = vec![crate::measure::TriedWay { way: "io_uring".to_owned(), iops: 1 }];
+    let found = case.only(WarningKind::NoEffect);
+    assert_eq!(found.target.as_deref(), Some("tm/f"));
+    has(&found.evidence, &["2 I/Os per thread are to be outstanding, and one was"]);
+    let threads = &mut case.plan.spans[0].threads;
+    let both = crate::plan::Assignment { target: 0, ..threads[1].assignments[0].clone() };
+    threads[1].assignments.push(both);
+    let found = case.only(WarningKind::NoEffect);
+    assert_eq!(found.target, None);
+    has(&found.evidence, &["4 I/Os per thread of '/nowhere/test.dat', 'tm/f' are to be"]);
 }
 
 /// IOPS times latency gave 0.99 at a depth of 8, and nobody said that one I/O at a time had been chosen.
@@ -384,12 +431,12 @@ fn errors_and_short_ios_are_counted() {
     case.used(0).read.errors = 3;
     case.used(1).write.errors = 2;
     let found = case.only(WarningKind::IoErrors);
-    has(&found.evidence, &["3 of 20003 reads", "2 of 2 writes"]);
+    has(&found.evidence, &["3 of 20,003 reads", "2 of 2 writes"]);
     case.used(0).read.errors = 0;
     case.used(1).write.errors = 0;
     assert_eq!(case.all(), []);
     case.used(1).read.short_ios = 7;
-    has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20007", "4096 bytes"]);
+    has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20,007", "4,096 bytes"]);
 }
 
 #[test]

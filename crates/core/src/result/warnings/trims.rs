@@ -1,5 +1,6 @@
 //! Reads of blocks that the same run gives back.
 
+use super::words::grouped;
 use super::{Seen, Warning, WarningKind};
 
 /// A warning for each target that was read while blocks of it were given back.
@@ -12,8 +13,10 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
             return None;
         }
         let evidence = format!(
-            "{trims} trims gave blocks back while {reads} reads went on, and a read of a block that \
-             was given back is answered without touching the device"
+            "{} trims gave blocks back while {} reads went on, and a read of a block that was given back is \
+             answered without touching the device",
+            grouped(trims),
+            grouped(reads),
         );
         let remedy = "Give trims a range of their own (--write-pattern with range=), or read another \
                       target.";

@@ -25,6 +25,16 @@ pub(in crate::result) fn grouped(number: u64) -> String {
     text
 }
 
+/// A rate or a mean as counts are written, with one decimal where that says anything.
+pub(in crate::result) fn rate(number: f64) -> String {
+    if number < 999.95 {
+        return format!("{number:.1}");
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is positive")]
+    let whole = number.round() as u64;
+    grouped(whole)
+}
+
 /// A share in percent; 0 of nothing.
 pub(super) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
@@ -32,7 +42,7 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 
 /// A count with its noun, in the plural where that is due.
 pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
 }
 
 /// Items in a sentence; beyond `most`, the rest is counted.
@@ -70,8 +80,11 @@ mod tests {
         assert_eq!(size(1536 * KIB), "1.5 MiB");
         assert_eq!(size(3 * TIB), "3 TiB");
         assert_eq!([0, 999, 1000, 834_436].map(grouped), ["0", "999", "1,000", "834,436"]);
+        let rates = [0.0, 2.5, 999.94, 999.96, 4000.0, 4_347_256.5].map(rate);
+        assert_eq!(rates, ["0.0", "2.5", "999.9", "1,000", "4,000", "4,347,257"]);
         assert_eq!(count(1, "thread"), "1 thread");
         assert_eq!(count(2, "thread"), "2 threads");
+        assert_eq!(count(12_000, "I/O"), "12,000 I/Os");
         let items = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(list(&items, 3), "a, b, c");
         assert_eq!(list(&items, 1), "a and 2 more");

@@ -82,6 +82,12 @@ pub fn tried(engine: &Backend) -> String {
     ways.collect::<Vec<_>>().join(", ")
 }
 
+/// CPU time of less than this has too few ticks to be divided: a second has 100 to 1,000, and those that
+/// come while a thread is in the kernel are counted as the kernel's.
+const SPLIT_NS: u64 = 1_000_000_000;
+/// What is said where it has.
+const IN_TICKS: &str = " (the sum is exact; what is whose is counted in ticks, and there were few)";
+
 /// What an I/O cost the threads in CPU time, in each time span.
 pub fn write_costs(text: &mut String, result: &RunResult) {
     let many = result.time_spans.len() > 1;
@@ -91,8 +97,10 @@ pub fn write_costs(text: &mut String, result: &RunResult) {
         let features = span.threads.iter().flat_map(|thread| &thread.backend.features);
         let by_workers = features.into_iter().any(|feature| feature.contains("kernel workers"));
         let but = if by_workers { ", without that of the kernel's workers" } else { "" };
+        let total_ns: u64 = span.threads.iter().map(|thread| thread.cpu_ns).sum();
+        let split = if total_ns < SPLIT_NS { IN_TICKS } else { "" };
         text.push_str(&format!(
-            "CPU time per I/O{place}: {:.2} µs in this tool, {:.2} µs in the kernel{but}\n",
+            "CPU time per I/O{place}: {:.2} µs in this tool, {:.2} µs in the kernel{but}{split}\n",
             cost.own_ns_per_io / 1e3,
             cost.kernel_ns_per_io / 1e3
         ));

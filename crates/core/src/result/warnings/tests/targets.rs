@@ -148,6 +148,18 @@ fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
     lacks(&before(&case.plan)[0].remedy, "-c");
 }
 
+/// Sixteen blocks of a large file were read out of the page cache: too small a share of the file to be said.
+#[test]
+fn what_the_page_cache_held_is_a_share_of_what_the_load_can_touch() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB, 7);
+    case.target().open.direct = false;
+    case.target().offsets.align_bytes = MIB / 2;
+    let span = &case.plan.spans[0];
+    let found = residency(span, cached_targets(&case.plan, span, &|_| {}), &|_| {});
+    assert_eq!((found[0].range_bytes, found[0].resident_bytes), (8192, 8192));
+}
+
 #[test]
 fn residency_of_a_fresh_file_is_whole() {
     let (mut case, file) = on_file();
@@ -171,7 +183,7 @@ fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
     case.used(1).trim = Some(direction(77));
     let found = case.all();
     assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
-    has(&found[0].evidence, &["77 trims", "20000 reads"]);
+    has(&found[0].evidence, &["77 trims", "20,000 reads"]);
     let offsets = case.target().offsets.clone();
     let stream = |base_bytes, end_bytes| StreamPlan {
         offsets: OffsetPlan { base_bytes, end_bytes, ..offsets.clone() },
