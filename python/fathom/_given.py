@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Values = str | int | Iterable[str | int]
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-__all__ = ["as_wrong_request", "chosen", "named_targets", "spelled", "spelled_axes"]
+__all__ = ["as_wrong_request", "chosen", "each_path", "named_targets", "spelled", "spelled_axes"]
 
 _T = TypeVar("_T")
 
@@ -51,9 +52,14 @@ def spelled_axes(
     return named, options
 
 
-def named_targets(
-    targets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-) -> list[str]:
+def each_path(paths: Paths) -> list[str]:
+    """Return paths, of which one alone need be no list: its letters would be taken for names."""
+    if isinstance(paths, str | os.PathLike):
+        return [os.fspath(paths)]
+    return [os.fspath(path) for path in paths]
+
+
+def named_targets(targets: Paths) -> list[str]:
     """Return the names of one target or several.
 
     Raises
@@ -62,9 +68,7 @@ def named_targets(
         If there is none.
 
     """
-    if isinstance(targets, str | os.PathLike):
-        return [os.fspath(targets)]
-    names = [os.fspath(target) for target in targets]
+    names = each_path(targets)
     if not names:
         raise InvalidRequestError("there is no target: name a file, a folder or a device")
     return names

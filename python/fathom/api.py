@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fathom._given import as_wrong_request, chosen, named_targets, spelled, spelled_axes
+from fathom._given import as_wrong_request, chosen, each_path, named_targets, spelled, spelled_axes
 from fathom._permission import Permission, typed
 from fathom.engine import split_words
 from fathom.errors import ExperimentInterrupted, InvalidRequestError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from threading import Event
 
-    from fathom._given import Values
+    from fathom._given import Paths, Values
     from fathom.experiments.assess import Assessment
     from fathom.experiments.compare.comparison import RunComparison
     from fathom.experiments.compare.interleaved import TurnsComparison
@@ -203,14 +203,14 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
 
 
 def compare(
-    a: str,
-    b: str,
+    a: str | int,
+    b: str | int,
     *,
     store: Where = None,
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> RunComparison:
-    """Compare saved runs: ``a`` and ``b`` name runs, experiments or baselines (``"e3"``, ``"12"``).
+    """Compare saved runs: ``a`` and ``b`` name runs (12), experiments or baselines (``"e3"``).
 
     Raises
     ------
@@ -224,7 +224,7 @@ def compare(
     """
     wanted = [*metrics] or DEFAULT_METRICS
     with _opened(store) as opened, as_wrong_request():
-        return compare_runs(opened, a, b, metrics=wanted, confidence=confidence)
+        return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 
 
 def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -264,13 +264,13 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
 
 
 def assess(  # noqa: PLR0913 - All but the first have defaults and names.
-    targets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    targets: Paths,
     *,
     store: Where = None,
     effort: str = "default",
     writes: bool = False,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
+    allow_write: Paths = (),
     on_cell: Callable[[str, int, int, float], None] | None = None,
     cancel: Event | None = None,
 ) -> Assessment:
@@ -307,7 +307,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             wanted,
             writes=writes,
             overwrite=overwrite,
-            allow_write=allow_write,
+            allow_write=each_path(allow_write),
             on_cell=told,
         )
 
@@ -321,7 +321,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
     dedupe_ratio: float = 1.0,
     only_missing: bool = False,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
+    allow_write: Paths = (),
     on_progress: Callable[[WriteProgress], None] | None = None,
 ) -> Filled:
     """Fill a target with data that compress and repeat as far as asked, and check them by reading.
@@ -339,7 +339,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
         If Ctrl-C ended it.
 
     """
-    permission = Permission(overwrite, tuple(allow_write))
+    permission = Permission(overwrite, tuple(each_path(allow_write)))
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
         experiment_id = plan_fill(opened, target, asked)
@@ -351,8 +351,8 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
 class Report:
     """What experiments, runs and files of results show."""
 
-    def __init__(self, *references: str, store: Where = None) -> None:
-        """Collect it: ``"e3"`` is an experiment, ``"12"`` a run; without any, the newest.
+    def __init__(self, *references: str | int, store: Where = None) -> None:
+        """Collect it: ``"e3"`` is an experiment, 12 a run; without any, the newest.
 
         Raises
         ------
@@ -363,7 +363,7 @@ class Report:
 
         """
         with _opened(store) as opened:
-            self._material: Material = gather(opened, references)
+            self._material: Material = gather(opened, [str(one) for one in references])
 
     def html(self) -> str:
         """Return it as one page."""

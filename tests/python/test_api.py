@@ -167,3 +167,24 @@ def test_a_target_that_cannot_be_measured_is_one_error_for_all_experiments(tmp_p
         fathom.sweep(
             f"-b4K -r {folder}", {"depth": "1,2"}, store=tmp_path / "s.sqlite", duration_s=1
         )
+
+
+def test_one_path_that_is_protected_is_no_list_of_letters(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.dat"
+    path.write_bytes(b"do not lose me\n" * 4096)
+    load = f"-w100 -b4K -d1 -W0 {path}"
+    for one in (str(path), path, [path]):
+        with pytest.raises(fathom.RefusedError):
+            fathom.run(load, overwrite=True, protect=one)
+        with pytest.raises(fathom.RefusedError):
+            fathom.WriteGrant(load, overwrite=True, protect=one)
+        assert not fathom.explain(load, overwrite=True, protect=one)["would_run"]
+    assert path.read_bytes() == b"do not lose me\n" * 4096
+
+
+def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
+    where = tmp_path / "s.sqlite"
+    found = fathom.repeat(f"{NULL} -D100 {tmp_path / 'x.dat'}", store=where, pilot=2, most=2)
+    first, second = found.run_ids
+    assert "iops" in fathom.compare(first, second, store=where).metrics
+    assert fathom.Report(first, store=where).html().startswith("<!")
