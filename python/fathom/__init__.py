@@ -22,6 +22,7 @@ from fathom.errors import (
     RefusedError,
     RunFailedError,
     RunInterrupted,
+    TargetError,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ __all__ = [
     "SteadyWindow",
     "Stop",
     "Store",
+    "TargetError",
     "Thread",
     "TimeSpan",
     "Warning_",

@@ -15,13 +15,14 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from fathom._given import as_wrong_request, chosen, each_path, named_targets, spelled, spelled_axes
 from fathom._permission import Permission, typed
 from fathom.engine import split_words
-from fathom.errors import ExperimentInterrupted
+from fathom.errors import ExperimentInterrupted, InvalidRequestError
 from fathom.experiments import repeat as repeating
 from fathom.experiments.assess import EFFORTS
 from fathom.experiments.assess import assess as assess_targets
-from fathom.experiments.axes import parse_axes
+from fathom.experiments.axes import OPTIONS, parse_axes
 from fathom.experiments.compare import interleaved
 from fathom.experiments.compare.saved import (
     DEFAULT_METRICS,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from threading import Event
 
+    from fathom._given import Paths, Values
     from fathom.experiments.assess import Assessment
     from fathom.experiments.compare.comparison import RunComparison
     from fathom.experiments.compare.interleaved import TurnsComparison
@@ -96,13 +98,13 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the first run cannot be made.
+        If a value is out of its range, or the first run cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
-    policy = repeating.RepeatPolicy(metric, precision, confidence, pilot, most)
-
+    with as_wrong_request():
+        policy = repeating.RepeatPolicy(metric, precision, confidence, pilot, most)
     with _opened(store) as opened:
         return repeating.repeat(
             opened,
@@ -116,7 +118,7 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
 
 def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
     arguments: Arguments,
-    parameters: Mapping[str, str],
+    parameters: Mapping[str, Values],
     *,
     store: Where = None,
     duration_s: int | None = None,
@@ -129,10 +131,10 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
 ) -> Sweep:
     """Measure all combinations of parameters, or as many as show where the others lie.
 
-    ``parameters`` are named and written as in the command: ``{"block": "4K..64K", "threads":
-    "1,2,4"}``. Each run ends once its mean is known, or after ``duration_s``. ``tolerance`` is by
-    how much an interpolated rate may be wrong, as a share: 0.05, or 0 (measure all) where
-    a duration is given.
+    ``parameters`` are named as in the command, and their values written as there or listed:
+    ``{"block": "4K..64K", "threads": [1, 2, 4], "--rate": "1000..8000"}``. Each run
+    ends once its mean is known, or after ``duration_s``. ``tolerance`` is by how much an
+    interpolated rate may be wrong, as a share: 0.05, or 0 (measure all) where a duration is given.
 
     Raises
     ------
@@ -151,7 +153,8 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
     if warm_up_s is not None:
         more["warm_up_s"] = warm_up_s
     share = (0.05 if duration_s is None else 0.0) if tolerance is None else tolerance
-    plan, _forecast = plan_sweep(words, parse_axes(parameters), tolerance=share, seed=seed, **more)
+    axes = parse_axes(*spelled_axes(parameters, OPTIONS))
+    plan, _forecast = plan_sweep(words, axes, tolerance=share, seed=seed, **more)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return sweep_planned(
@@ -163,8 +166,8 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     arguments: Arguments,
     *,
     store: Where = None,
-    threads: str | None = None,
-    depths: str = "1..128",
+    threads: Values | None = None,
+    depths: Values = "1..128",
     p99_ns: float | None = None,
     mean_ns: float | None = None,
     label: str = "",
@@ -173,28 +176,25 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
 ) -> Tuning:
     """Find the threads and the queue depth of the knee, or the best under a limit of latency.
 
-    ``threads`` and ``depths`` are ranges as in the command; without ``threads``, 1 to twice the
-    CPUs, 64 at most. Give one limit or none: ``p99_ns`` or ``mean_ns``.
+    ``threads`` and ``depths`` are ranges as in the command, or lists of numbers; without
+    ``threads``, 1 to twice the CPUs, 64 at most. Give one limit or none: ``p99_ns`` or ``mean_ns``.
 
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the arguments are wrong, or the first run cannot be made.
+        If the arguments are wrong, both limits are given, or the first run cannot be made.
     TargetError
         If the first run fails because of the target.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
-    ValueError
-        If both limits are given.
 
     """
     if p99_ns is not None and mean_ns is not None:
-        raise ValueError("give one limit: p99_ns or mean_ns")
+        raise InvalidRequestError("give one limit: p99_ns or mean_ns")
     goal = Goal("mean", mean_ns) if p99_ns is None else Goal("p99", p99_ns)
     words, permission = typed(split_words(arguments))
-    plan = plan_tune(
-        words, threads or f"1..{min(2 * (os.cpu_count() or 1), 64)}", depths, goal=goal
-    )
+    counts = f"1..{min(2 * (os.cpu_count() or 1), 64)}" if threads is None else spelled(threads)
+    plan = plan_tune(words, counts, spelled(depths), goal=goal)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return tune_planned(
@@ -203,14 +203,14 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
 
 
 def compare(
-    a: str,
-    b: str,
+    a: str | int,
+    b: str | int,
     *,
     store: Where = None,
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> RunComparison:
-    """Compare saved runs: ``a`` and ``b`` name runs, experiments or baselines (``"e3"``, ``"12"``).
+    """Compare saved runs: ``a`` and ``b`` name runs (12), experiments or baselines (``"e3"``).
 
     Raises
     ------
@@ -218,11 +218,13 @@ def compare(
         If one names nothing.
     FathomError
         If one names no complete run.
+    InvalidRequestError
+        If a metric or the confidence is none.
 
     """
     wanted = [*metrics] or DEFAULT_METRICS
-    with _opened(store) as opened:
-        return compare_runs(opened, a, b, metrics=wanted, confidence=confidence)
+    with _opened(store) as opened, as_wrong_request():
+        return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 
 
 def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -242,13 +244,15 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the first run of a side cannot be made.
+        If a metric is none, or the first run of a side cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
     (a_words, mine), (b_words, other) = typed(split_words(a)), typed(split_words(b))
-    plan = interleaved.TurnsPlan(tuple(a_words), tuple(b_words), tuple(metrics) or DEFAULT_METRICS)
+    figures = tuple(metrics) or DEFAULT_METRICS
+    with as_wrong_request():
+        plan = interleaved.TurnsPlan(tuple(a_words), tuple(b_words), figures)
     permission = type(mine)(
         mine.overwrite or other.overwrite, (*mine.allow_write, *other.allow_write)
     )
@@ -260,13 +264,13 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
 
 
 def assess(  # noqa: PLR0913 - All but the first have defaults and names.
-    targets: str | Sequence[str],
+    targets: Paths,
     *,
     store: Where = None,
     effort: str = "default",
     writes: bool = False,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
+    allow_write: Paths = (),
     on_cell: Callable[[str, int, int, float], None] | None = None,
     cancel: Event | None = None,
 ) -> Assessment:
@@ -278,14 +282,14 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
 
     Raises
     ------
+    InvalidRequestError
+        If there is no target, or no such effort.
     TargetError
         If a target cannot be assessed; nothing was measured.
     RefusedError
         If writing would destroy data.
     AssessmentInterrupted
         If ``cancel`` was set, or Ctrl-C ended it; ``assessment`` is what was found until then.
-    KeyError
-        If there is no such effort.
 
     """
 
@@ -294,16 +298,16 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
         if on_cell is not None:
             on_cell(cell, number, count, left_s)
 
-    names = [targets] if isinstance(targets, str) else [*targets]
+    names, wanted = named_targets(targets), chosen("effort", effort, EFFORTS)
     with _opened(store) as opened:
         return assess_targets(
             opened,
             NativeRunner(opened),
             names,
-            EFFORTS[effort],
+            wanted,
             writes=writes,
             overwrite=overwrite,
-            allow_write=allow_write,
+            allow_write=each_path(allow_write),
             on_cell=told,
         )
 
@@ -317,7 +321,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
     dedupe_ratio: float = 1.0,
     only_missing: bool = False,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
+    allow_write: Paths = (),
     on_progress: Callable[[WriteProgress], None] | None = None,
 ) -> Filled:
     """Fill a target with data that compress and repeat as far as asked, and check them by reading.
@@ -335,7 +339,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
         If Ctrl-C ended it.
 
     """
-    permission = Permission(overwrite, tuple(allow_write))
+    permission = Permission(overwrite, tuple(each_path(allow_write)))
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
         experiment_id = plan_fill(opened, target, asked)
@@ -347,8 +351,8 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
 class Report:
     """What experiments, runs and files of results show."""
 
-    def __init__(self, *references: str, store: Where = None) -> None:
-        """Collect it: ``"e3"`` is an experiment, ``"12"`` a run; without any, the newest.
+    def __init__(self, *references: str | int, store: Where = None) -> None:
+        """Collect it: ``"e3"`` is an experiment, 12 a run; without any, the newest.
 
         Raises
         ------
@@ -359,7 +363,7 @@ class Report:
 
         """
         with _opened(store) as opened:
-            self._material: Material = gather(opened, references)
+            self._material: Material = gather(opened, [str(one) for one in references])
 
     def html(self) -> str:
         """Return it as one page."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fathom import _fathom
 from fathom._events_file import tapped
+from fathom._given import each_path
 from fathom._own_stores import own_stores
 from fathom._permission import NOTHING, Permission, typed
 from fathom._signals import let_through
 from fathom.errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
 
 if TYPE_CHECKING:
+    from fathom._given import Paths
     from fathom.request import Request
     from fathom.result import Result
 
@@ -50,8 +51,8 @@ def explain(
     args: Request | str | Sequence[str],
     *,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
-    protect: Sequence[str | os.PathLike[str]] = (),
+    allow_write: Paths = (),
+    protect: Paths = (),
 ) -> dict[str, Any]:
     """Return what ``run`` would do with these arguments, and whether it would be refused.
 
@@ -83,8 +84,8 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     check: bool = True,
     on_event: EventCallback | None = None,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
-    protect: Sequence[str | os.PathLike[str]] = (),
+    allow_write: Paths = (),
+    protect: Paths = (),
 ) -> Result:
     """Measure as a request or DiskSpd arguments say, and return the result.
 
@@ -104,9 +105,10 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     overwrite
         Data of other programs on the targets may be lost, as by ``--overwrite``.
     allow_write
-        The block devices that may be written, as ``--allow-write=`` names them.
+        The block devices that may be written, as ``--allow-write=`` names them: one or several.
     protect
-        Files that must never be written, nor the devices that hold them; no argument overrides it.
+        Files that must never be written, nor the devices that hold them, one or several; no
+        argument overrides it.
         The stores of results are protected by themselves: those that this process has opened, that
         of ``FATHOM_STORE``, and the one of the user's data folder.
 
@@ -135,7 +137,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     *,
     check: bool = True,
     on_event: EventCallback | None = None,
-    protect: Sequence[str | os.PathLike[str]] = (),
+    protect: Paths = (),
     known_as: Sequence[str] = (),
 ) -> Result:
     """Measure as ``run`` does, by arguments wherever they come from: they allow nothing.
@@ -190,8 +192,8 @@ def permitted_job(
     args: Request | str | Sequence[str],
     *,
     overwrite: bool = False,
-    allow_write: Sequence[str] = (),
-    protect: Sequence[str | os.PathLike[str]] = (),
+    allow_write: Paths = (),
+    protect: Paths = (),
 ) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str]], list[str]]:
     """Return what the engine takes: what is requested, what is allowed, and what is protected."""
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
@@ -199,19 +201,20 @@ def permitted_job(
     return _asked(asked), allowed, _protected(protect)
 
 
-def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:
+def _protected(more: Paths) -> list[str]:
     """Return what must never be written: what is named, and always the stores of results."""
-    return [*own_stores(), *(os.fspath(path) for path in more)]
+    return [*own_stores(), *each_path(more)]
 
 
 def _typed(
-    args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Sequence[str]
+    args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Paths
 ) -> tuple[Request | list[str], Permission]:
     """Return what is requested, and the permission that whoever calls this has given with it."""
-    given = Permission(overwrite, tuple(allow_write))
-    if not isinstance(args, Sequence):
+    given = Permission(overwrite, tuple(each_path(allow_write)))
+    # What is a request is known by its method, as its class takes 60 ms to load.
+    if not isinstance(args, Sequence) and hasattr(args, "to_json"):
         return args, given
-    words, found = typed(split_words(args))
+    words, found = typed(split_words(cast("str | Sequence[str]", args)))
     devices = (*given.allow_write, *found.allow_write)
     return words, Permission(overwrite or found.overwrite, devices)
 
@@ -232,10 +235,19 @@ def split_words(args: str | Sequence[str]) -> list[str]:
     Raises
     ------
     InvalidRequestError
-        If one is no UTF-8.
+        If one is no UTF-8, or a quotation has no end.
+    TypeError
+        If they are neither a text nor a list of words.
 
     """
-    words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+    if isinstance(args, bytes) or not isinstance(args, Sequence):
+        raise TypeError(
+            f"a run is a Request, one text or a list of words, and no {type(args).__name__}"
+        )
+    try:
+        words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+    except ValueError as error:
+        raise InvalidRequestError(f"the arguments {args!r} cannot be split: {error}") from None
     for word in words:
         try:
             word.encode()

@@ -5,6 +5,7 @@
     FathomError
     ├── InvalidRequestError   the arguments or the profile are wrong; nothing was touched
     ├── RefusedError          refused, to protect data; nothing was touched
+    ├── TargetError           a target cannot be measured, whatever the load
     └── RunFailedError        the run began and failed; it carries the partial result
         └── DataFaultError    verification found wrong data
 
@@ -32,6 +33,7 @@ __all__ = [
     "RefusedError",
     "RunFailedError",
     "RunInterrupted",
+    "TargetError",
     "with_remedy",
 ]
 
@@ -40,6 +42,10 @@ def with_remedy(error: OSError) -> str:
     """Return an error of the system in its words, with what to do where the account may not."""
     remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
     return f"{error.strerror or error}{remedy}"
+
+
+class TargetError(FathomError):
+    """A target cannot be measured, whatever the load."""
 
 
 class RunFailedError(FathomError):

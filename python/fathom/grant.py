@@ -17,10 +17,10 @@ from fathom.engine import checked, checked_result, permitted_job
 from fathom.errors import RunInterrupted
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
     from types import TracebackType
 
+    from fathom._given import Paths
     from fathom.request import Request
 
 __all__ = ["WriteGrant"]
@@ -41,8 +41,8 @@ class WriteGrant:
         request: Request | str | Sequence[str],
         *,
         overwrite: bool = False,
-        allow_write: Sequence[str] = (),
-        protect: Sequence[str | os.PathLike[str]] = (),
+        allow_write: Paths = (),
+        protect: Paths = (),
     ) -> None:
         """Ask the guard, make the files that are to be made, and hold what may be written.
 

@@ -15,9 +15,9 @@ from fathom.engine import checked_result, permitted_job
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fathom._given import Paths
     from fathom.request import Request
     from fathom.result import Result
 
@@ -86,8 +86,8 @@ class RunHandle:
         live: bool = False,
         lease_s: float | None = None,
         overwrite: bool = False,
-        allow_write: Sequence[str] = (),
-        protect: Sequence[str | os.PathLike[str]] = (),
+        allow_write: Paths = (),
+        protect: Paths = (),
     ) -> None:
         """Begin to prepare a run; all but ``live`` and ``lease_s`` are those of ``fathom.run``.
 

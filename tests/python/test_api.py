@@ -11,6 +11,7 @@ import fathom
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fathom.experiments.progress import Progress
@@ -83,5 +84,107 @@ def test_a_refused_target_is_refused_from_python_too(tmp_path: Path) -> None:
 
 
 def test_two_limits_of_latency_are_refused_before_anything_is_run() -> None:
-    with pytest.raises(ValueError, match="one limit"):
+    with pytest.raises(fathom.InvalidRequestError, match="one limit"):
         fathom.tune(NULL, p99_ns=1e6, mean_ns=1e6)
+
+
+def test_what_is_public_is_listed_before_it_is_loaded() -> None:
+    code = "import fathom, fathom.stats; print(*dir(fathom)); print(*dir(fathom.stats))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first.split() == sorted(fathom.__all__)
+    assert {"sweep", "Store", "TargetError"} <= set(first.split())
+    assert second
+
+
+@pytest.mark.parametrize("no_arguments", [5, None, b"-b4K x.dat", {"-b": "4K"}.keys()])
+def test_what_is_no_arguments_is_a_wrong_type(no_arguments: object) -> None:
+    for function in (fathom.run, fathom.explain, fathom.parse):
+        with pytest.raises(TypeError, match="one text or a list of words"):
+            function(no_arguments)  # type: ignore[arg-type]
+
+
+def test_a_quotation_without_an_end_is_a_wrong_request() -> None:
+    with pytest.raises(fathom.InvalidRequestError, match="cannot be split: No closing quotation"):
+        fathom.run("-b4K 'x.dat")
+
+
+def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
+    found = fathom.sweep(
+        f"-c16M -b4K --engine=null {tmp_path / 'x.dat'}",
+        {"depth": 2, "threads": [1, 2], "-rs": ("50", 100)},
+        store=tmp_path / "s.sqlite",
+        duration_s=1,
+        warm_up_s=0,
+    )
+    assert len(found.cells) == 4
+    assert {cell.parameters["-rs"] for cell in found.cells} == {"50", "100"}
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, at: fathom.sweep(x, {"dept": "1..4"}, store=at), "there is no parameter 'dept'"),
+        (lambda x, at: fathom.sweep(x, {"depth": 0}, store=at), "a value is at least 1"),
+        (lambda x, at: fathom.sweep(x, {"depth": []}, store=at), "a value is missing"),
+        (lambda x, at: fathom.tune(x, depths="a", store=at), "not a number"),
+        (lambda x, at: fathom.tune(x, threads="", store=at), "a value is missing"),
+        (lambda x, at: fathom.tune(x, p99_ns=1e6, mean_ns=1e6, store=at), "give one limit"),
+        (lambda _, at: fathom.assess([], store=at), "there is no target"),
+        (lambda x, at: fathom.assess(x, effort="slow", store=at), "no effort 'slow'; there are qu"),
+        (lambda x, at: fathom.repeat(x, metric="foo", store=at), "there is no metric 'foo'"),
+        (lambda x, at: fathom.repeat(x, pilot=9, most=3, store=at), "the pilot has 2 to 3 runs"),
+        (lambda x, at: fathom.repeat(x, precision=-1, store=at), "between 0 and 100 %, not -100 %"),
+        (lambda x, at: fathom.repeat(x, confidence=2, store=at), "between 0 and 100 %, not 200 %"),
+        (lambda x, at: fathom.compare_interleaved(x, x, metrics=["f"], store=at), "no metric 'f'"),
+    ],
+)
+def test_a_wrong_value_is_a_wrong_request_and_nothing_is_begun(
+    tmp_path: Path, call: Callable[[str, Path], object], words: str
+) -> None:
+    target, store = tmp_path / "x.dat", tmp_path / "s.sqlite"
+    with pytest.raises(fathom.InvalidRequestError, match=words):
+        call(str(target), store)
+    assert not target.exists()
+    with fathom.Store(store) as opened:
+        assert opened.experiments.list() == []
+
+
+def test_a_wrong_confidence_of_saved_runs_is_a_wrong_request(tmp_path: Path) -> None:
+    where, load = tmp_path / "s.sqlite", f"{NULL} {tmp_path / 'x.dat'}"
+    fathom.repeat(load, store=where, pilot=2, most=2)
+    for wrong in ({"confidence": 2}, {"metrics": ["foo"]}):
+        with pytest.raises(fathom.InvalidRequestError):
+            fathom.compare("e1", "e1", store=where, **wrong)
+
+
+def test_a_target_that_cannot_be_measured_is_one_error_for_all_experiments(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(fathom.TargetError):
+        fathom.assess(tmp_path / "none" / "x.dat", store=tmp_path / "s.sqlite")
+    with pytest.raises(fathom.TargetError):
+        fathom.sweep(
+            f"-b4K -r {folder}", {"depth": "1,2"}, store=tmp_path / "s.sqlite", duration_s=1
+        )
+
+
+def test_one_path_that_is_protected_is_no_list_of_letters(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.dat"
+    path.write_bytes(b"do not lose me\n" * 4096)
+    load = f"-w100 -b4K -d1 -W0 {path}"
+    for one in (str(path), path, [path]):
+        with pytest.raises(fathom.RefusedError):
+            fathom.run(load, overwrite=True, protect=one)
+        with pytest.raises(fathom.RefusedError):
+            fathom.WriteGrant(load, overwrite=True, protect=one)
+        assert not fathom.explain(load, overwrite=True, protect=one)["would_run"]
+    assert path.read_bytes() == b"do not lose me\n" * 4096
+
+
+def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
+    where = tmp_path / "s.sqlite"
+    found = fathom.repeat(f"{NULL} -D100 {tmp_path / 'x.dat'}", store=where, pilot=2, most=2)
+    first, second = found.run_ids
+    assert "iops" in fathom.compare(first, second, store=where).metrics
+    assert fathom.Report(first, store=where).html().startswith("<!")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom.cli import main
-from fathom.experiments._target_trouble import TargetError, refuse_a_bad_target
+from fathom.errors import TargetError
+from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.store import Store
 
 if TYPE_CHECKING:

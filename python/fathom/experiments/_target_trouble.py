@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
 from fathom.engine import explain, parse
-from fathom.errors import FathomError, InvalidRequestError
+from fathom.errors import InvalidRequestError, TargetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TargetError", "refuse_a_bad_target"]
+__all__ = ["refuse_a_bad_target"]
 
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-
-
-class TargetError(FathomError):
-    """A target cannot be measured, whatever the load."""
 
 
 def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:

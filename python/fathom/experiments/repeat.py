@@ -107,10 +107,12 @@ class RepeatPolicy:
         if not _LEAST_PILOT <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
         if not 0 < self.relative_half_width < 1:
-            wrong = f"{self.relative_half_width:%}"
+            wrong = f"{100 * self.relative_half_width:g} %"
             raise ValueError(f"a precision is between 0 and 100 %, not {wrong}")
         if not 0 < self.confidence < 1:
-            raise ValueError(f"a confidence is between 0 and 100 %, not {self.confidence:%}")
+            raise ValueError(
+                f"a confidence is between 0 and 100 %, not {100 * self.confidence:g} %"
+            )
 
 
 @dataclass(frozen=True)

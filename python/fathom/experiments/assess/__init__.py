@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.errors import TargetError
     from fathom.experiments.assess._steady import STEADY_LEAST_S
     from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
     from fathom.experiments.assess.claim_maker import marks_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from fathom.experiments.assess.key_figure import KeyFigure, key_figures
     from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
     from fathom.experiments.assess.plan import plan_cells
-    from fathom.experiments.assess.scratch import TargetError
     from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.experiments.assess.side_by_side import SideBySide
     from fathom.experiments.assess.target import AssessedTarget, opened_target

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fathom._hanging import must_answer
+from fathom.errors import TargetError
 from fathom.experiments.assess.plan import plan_cells
-from fathom.experiments.assess.scratch import TargetError
 from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, interleaved
 from fathom.experiments.assess.target import foreseen_target
 

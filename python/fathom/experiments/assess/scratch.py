@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.errors import FathomError
+from fathom.errors import TargetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["OF_EACH", "TargetError", "of_host", "remove_abandoned", "scratch_file"]
+__all__ = ["OF_EACH", "of_host", "remove_abandoned", "scratch_file"]
 
 OF_EACH = "{index}"
 """What stands in the name of a file of which each host of a fleet has one: its place."""
@@ -28,10 +28,6 @@ OF_EACH = "{index}"
 _PREFIX = "fathom-assess-"
 _OURS = re.compile(r"scratch(-\d+)?\.dat")
 _LOCK = "lock"
-
-
-class TargetError(FathomError):
-    """A target cannot be assessed; nothing was measured."""
 
 
 @contextmanager

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
 from fathom.engine import explain
-from fathom.errors import InvalidRequestError, with_remedy
-from fathom.experiments.assess.scratch import TargetError, of_host, scratch_file
+from fathom.errors import InvalidRequestError, TargetError, with_remedy
+from fathom.experiments.assess.scratch import of_host, scratch_file
 from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["AssessedTarget", "Kind", "TargetError", "foreseen_target", "opened_target"]
+__all__ = ["AssessedTarget", "Kind", "foreseen_target", "opened_target"]
 
 Kind = Literal["scratch", "file", "device", "network"]
 

@@ -126,7 +126,7 @@ class TurnsPlan:
             ("confidence", self.confidence),
         ):
             if not 0 < value < 1:
-                raise ValueError(f"a {name} is between 0 and 100 %, not {value:%}")
+                raise ValueError(f"a {name} is between 0 and 100 %, not {100 * value:g} %")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

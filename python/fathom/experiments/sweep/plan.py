@@ -193,9 +193,9 @@ def plan_sweep(
 def _check(plan: SweepPlan) -> None:
     for name, value in (("confidence", plan.confidence), ("precision", plan.precision)):
         if not 0 < value < 1:
-            raise InvalidRequestError(f"{name} is between 0 and 100 %, not {value:.0%}")
+            raise InvalidRequestError(f"{name} is between 0 and 100 %, not {100 * value:g} %")
     if not 0 <= plan.tolerance < 1:
-        raise InvalidRequestError(f"tolerance is from 0 to 100 %, not {plan.tolerance:.0%}")
+        raise InvalidRequestError(f"tolerance is from 0 to 100 %, not {100 * plan.tolerance:g} %")
     if plan.duration_s < 1 or plan.warm_up_s < 0:
         raise InvalidRequestError("the duration is 1 s or more, the warm-up 0 s or more")
 
