@@ -15,8 +15,8 @@ use crate::plans::{Tell, span};
 
 const MIB: u64 = 1 << 20;
 
-/// The sum of docs/faults.md for one thread on one target, or for a thread whose targets share its slots, from
-/// nothing but the fields of the result in JSON.
+/// The sum of docs/faults.md for one thread on one target, or for a thread whose targets share its slots,
+/// from nothing but the fields of the result in JSON.
 fn accounted_ns(rows: &[&Value], slots: &Value) -> u64 {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}"));
     let kinds = ["read", "write", "sync", "trim"];

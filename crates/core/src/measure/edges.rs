@@ -17,8 +17,8 @@ pub struct InFlight {
     pub age_ns_sum: u64,
     /// Age of the oldest, in nanoseconds.
     pub age_ns_max: u64,
-    /// Age of the youngest, in nanoseconds: since then none of these slots was free. 0 if there is none, and in
-    /// results of versions that did not tell.
+    /// Age of the youngest, in nanoseconds: since then none of these slots was free. 0 if there is none, and
+    /// in results of versions that did not tell.
     #[serde(default)]
     pub age_ns_min: u64,
 }

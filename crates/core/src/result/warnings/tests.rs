@@ -72,6 +72,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         thread_count: number(threads.len()),
         request_count: 0,
         interval_ns: 0,
+        last_interval_ns: 0,
         cpu: (0..8).map(idle).collect(),
         cost: None,
         targets: Vec::new(),
