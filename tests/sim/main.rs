@@ -9,6 +9,7 @@ mod mix;
 mod offsets;
 mod pace;
 mod seeds;
+mod stalls;
 mod statistics;
 mod stop;
 mod verify;

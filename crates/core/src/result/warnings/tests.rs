@@ -1,5 +1,6 @@
 //! Each warning on a case that raises it, and on a close one that does not.
 
+mod at_end;
 mod causes;
 mod targets;
 
