@@ -82,7 +82,8 @@ impl Sum {
 
     /// Standard deviation, over the whole population of intervals, of the I/Os per second of each interval
     /// of `interval_ns`; 0 without a series. `DiskSpd` takes it over rates too (runs 02 and 09). A last
-    /// interval that the end of the measured time cuts off has the rate of its own length, and a weight by it.
+    /// interval that the end of the measured time cuts off has the rate of its own length, and a weight
+    /// by it.
     #[must_use]
     pub fn iops_stddev(&self, interval_ns: u64, measured_ns: u64) -> f64 {
         let lengths = || self.series.lengths_ns(interval_ns, measured_ns);

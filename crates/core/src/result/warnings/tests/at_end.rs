@@ -55,8 +55,8 @@ fn told(case: &Case) -> Option<Warning> {
     case.all().into_iter().find(is_told)
 }
 
-/// "4 I/Os were in flight, mean 0.079 ms", with no target, where one of two had hung; and the first remedy was
-/// to stop other load, although the thread of the other had run on undisturbed.
+/// "4 I/Os were in flight, mean 0.079 ms", with no target, where one of two had hung; and the first remedy
+/// was to stop other load, although the thread of the other had run on undisturbed.
 #[test]
 fn a_target_that_hung_alone_is_named_and_other_load_is_not_blamed() {
     let mut case = case(&[(0, 20_000, &[0, 0]), (1, 5_000, &[600, 600])]);
