@@ -59,6 +59,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         thread_count: u32::try_from(threads.len()).unwrap(),
         request_count: 0,
         interval_ns: 0,
+        last_interval_ns: 0,
         cpu: vec![cpu],
         cost: Some(IoCost { own_ns_per_io: 98.5, kernel_ns_per_io: 1201.25 }),
         kernel_events: None,

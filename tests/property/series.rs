@@ -22,7 +22,9 @@ proptest! {
 
         // The deviation is one of rates as well: it scales with the inverse of the interval.
         let sum = Sum { series: IntervalSeries { cells }, ..Sum::default() };
-        let (one, ten) = (sum.iops_stddev(interval_ns), sum.iops_stddev(10 * interval_ns));
+        let whole_ns = |interval_ns| counts.len() as u64 * interval_ns;
+        let deviation = |interval_ns| sum.iops_stddev(interval_ns, whole_ns(interval_ns));
+        let (one, ten) = (deviation(interval_ns), deviation(10 * interval_ns));
         prop_assert!((one - 10.0 * ten).abs() <= one * 1e-9, "{} and {}", one, ten);
     }
 }

@@ -241,6 +241,11 @@ def test_what_a_warning_explains_is_not_put_down_to_the_device(name: str) -> Non
     assert name in fired(([warned(one, "unknown") for one in results], raid))
 
 
+def test_a_stall_that_the_end_of_the_run_cut_off_is_a_stall_too() -> None:
+    words = "The measured time ended in a stall: 32 I/Os were in flight, the oldest for 2.378 s."
+    assert fired(([fabricated(warnings=[("stalled_at_end", words)])], None)) == ["stalled"]
+
+
 def test_an_unsteady_rate_of_a_busy_host_is_no_matter_of_the_device() -> None:
     unsteady = warned(FIRES["not-steady"][0][0], "cpu_contended")
     (found,) = [one for one in find([unsteady]) if one.rule == "not-steady"]

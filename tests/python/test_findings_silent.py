@@ -178,7 +178,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "cpu-throttled": lambda: _warned("cpu_throttled"),
     "cpu-contended": lambda: _warned("cpu_contended"),
     "io-limited": lambda: _warned("io_limited"),
-    "stalled": lambda: _warned("stalled"),
+    "stalled": lambda: _warned("stalled", "stalled_at_end"),
     "extents-changed": lambda: _warned("extents_changed"),
     "constant-data": lambda: _warned("constant_data"),
     "allocating-writes": lambda: _warned("allocating_writes"),

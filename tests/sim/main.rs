@@ -10,6 +10,7 @@ mod mix;
 mod offsets;
 mod pace;
 mod seeds;
+mod stalls;
 mod statistics;
 mod stop;
 mod verify;

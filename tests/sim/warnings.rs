@@ -13,7 +13,7 @@ use crate::plans::{Tell, span};
 
 const MIB: u64 = 1 << 20;
 
-fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
+pub(crate) fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     let measurements = simulate(&span, device).unwrap().measurements;
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
@@ -24,7 +24,7 @@ fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     result
 }
 
-fn evidence(result: &RunResult, kind: WarningKind) -> Option<&str> {
+pub(crate) fn evidence(result: &RunResult, kind: WarningKind) -> Option<&str> {
     let mut found = result.warnings.iter().filter(|warning| warning.kind == kind);
     found.next().map(|warning| warning.evidence.as_str())
 }

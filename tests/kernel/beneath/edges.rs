@@ -94,6 +94,15 @@ fn a_stall_that_lasts_beyond_the_end_is_counted_at_least_as_long() {
     assert!(age_ns > 1_000_000_000, "{age_ns}");
     let longest_ns = read["latency"]["max_ns"].as_u64().unwrap();
     assert!(longest_ns >= age_ns, "{longest_ns} and {age_ns}");
+    // The thread came back behind the end, and its stretch without completions was lost.
+    let span = &result["time_spans"][0];
+    let stalls = span["beneath"]["stalls"].as_array().unwrap();
+    assert_eq!(stalls.len(), 1, "{stalls:?}");
+    let number = |value: &Value| value.as_u64().unwrap();
+    let end_ns = number(&stalls[0]["from_ns"]) + number(&stalls[0]["length_ns"]);
+    assert_eq!(end_ns, number(&span["measured_ns"]), "{stalls:?}");
+    assert!(number(&stalls[0]["length_ns"]) > 1_000_000_000, "{stalls:?}");
+    assert!(!is_told(&result, "stalled"), "{}", result["warnings"]);
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl<'a> Coordinator<'a> {
     /// first failure, if any.
     fn await_reports(&self, reports: &mpsc::Receiver<Report>) -> Option<Failure> {
         let (mut failure, mut waiting) = (None, self.shared.plan.threads.len());
-        self.watchdog.borrow_mut().forgive(RealClock.now_ns());
+        self.watchdog.borrow_mut().end_load(RealClock.now_ns());
         while waiting > 0 {
             match reports.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
                 Ok(Report { thread, word }) => {

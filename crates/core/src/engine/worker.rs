@@ -417,7 +417,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 recorder.record_uncounted(stream, operation, now_ns - slot.submitted_ns);
             }
             // It is no I/O of the size that was requested.
-            Ok(bytes) if operation.moves_bytes() => recorder.record_short(stream, operation, bytes),
+            Ok(bytes) if operation.moves_bytes() => {
+                recorder.record_short(stream, operation, bytes);
+                recorder.record_uncounted(stream, operation, now_ns - slot.submitted_ns);
+            }
             // A trim that succeeded gave all of its range back.
             Ok(_) => self.record(statistics, slot, now_ns),
         }

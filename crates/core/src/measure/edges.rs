@@ -1,7 +1,7 @@
 //! What was in flight when the measured time began and ended, and slots in which nothing was: with them the
-//! account of a time span closes. Of each thread and target,
+//! account of a time span closes, where latency is measured. Of each thread and target,
 //!
-//! `slots x time = latencies - ages at the start + ages at the end + uncounted + idle`.
+//! `slots x time = latencies - ages among them - ages at the start + ages at the end + uncounted + idle`.
 
 use std::ops::Range;
 
@@ -17,18 +17,25 @@ pub struct InFlight {
     pub age_ns_sum: u64,
     /// Age of the oldest, in nanoseconds.
     pub age_ns_max: u64,
+    /// Age of the youngest, in nanoseconds: since then none of these slots was free. 0 if there is none, and
+    /// in results of versions that did not tell.
+    #[serde(default)]
+    pub age_ns_min: u64,
 }
 
 impl InFlight {
     /// Enters an I/O of this age.
     pub fn add(&mut self, age_ns: u64) {
-        self.ios += 1;
-        self.age_ns_sum = self.age_ns_sum.saturating_add(age_ns);
-        self.age_ns_max = self.age_ns_max.max(age_ns);
+        self.merge(&Self { ios: 1, age_ns_sum: age_ns, age_ns_max: age_ns, age_ns_min: age_ns });
     }
 
     /// Adds others.
     pub fn merge(&mut self, other: &Self) {
+        self.age_ns_min = match (self.ios, other.ios) {
+            (_, 0) => self.age_ns_min,
+            (0, _) => other.age_ns_min,
+            _ => self.age_ns_min.min(other.age_ns_min),
+        };
         self.ios += other.ios;
         self.age_ns_sum = self.age_ns_sum.saturating_add(other.age_ns_sum);
         self.age_ns_max = self.age_ns_max.max(other.age_ns_max);
@@ -44,13 +51,16 @@ pub struct Edges {
     pub at_end: InFlight,
     /// Due by their schedule, and not issued when it ended; their age counts from when they were due.
     pub not_issued: InFlight,
-    /// Time in I/Os that completed within it and whose latency is not in the result: they failed, or had been
-    /// issued before the I/Os that count. In nanoseconds.
+    /// Time in I/Os that completed within it and whose latency is not in the result: they failed, were short,
+    /// or had been issued before the I/Os that count. In nanoseconds.
     pub uncounted_ns: u64,
     /// How many of the values in `latency` are ages of I/Os that were in flight at the end: these take at
     /// least so long.
     pub at_least: u64,
-    /// The same of `response`, with those that were due and not issued.
+    /// Sum of these values, in nanoseconds: so much of `latency` is also part of `at_end`.
+    #[serde(default)]
+    pub at_least_ns: u64,
+    /// How many of the values in `response` are such ages, with those that were due and not issued.
     pub response_at_least: u64,
 }
 
@@ -62,6 +72,7 @@ impl Edges {
         self.not_issued.merge(&other.not_issued);
         self.uncounted_ns = self.uncounted_ns.saturating_add(other.uncounted_ns);
         self.at_least += other.at_least;
+        self.at_least_ns = self.at_least_ns.saturating_add(other.at_least_ns);
         self.response_at_least += other.response_at_least;
     }
 }

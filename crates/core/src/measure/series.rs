@@ -56,6 +56,16 @@ impl IntervalCell {
     }
 }
 
+/// How long an interval lasts, in nanoseconds: the last one may be cut off by the end of the measured time.
+/// One that would begin behind it is as long as all others.
+#[must_use]
+pub fn interval_length_ns(index: u64, interval_ns: u64, measured_ns: u64) -> u64 {
+    match measured_ns.saturating_sub(index.saturating_mul(interval_ns)) {
+        0 => interval_ns,
+        left_ns => left_ns.min(interval_ns),
+    }
+}
+
 /// All intervals of one direction of one target of one thread; empty when no series is kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalSeries {
@@ -76,6 +86,17 @@ impl IntervalSeries {
         let begun = if interval_ns == 0 { 0 } else { passed_ns.div_ceil(interval_ns) };
         let begun = usize::try_from(begun).unwrap_or(usize::MAX).min(self.cells.len());
         Self { cells: self.cells[..begun].to_vec() }
+    }
+
+    /// The lengths of the intervals: each lasts `interval_ns`, but for the last one, which ends with the
+    /// measured time.
+    pub fn lengths_ns(
+        &self,
+        interval_ns: u64,
+        measured_ns: u64,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let count = self.cells.len() as u64;
+        (0..count).map(move |index| interval_length_ns(index, interval_ns, measured_ns))
     }
 
     /// Adds another series, interval by interval.

@@ -7,7 +7,8 @@ use super::{
     TimeSpanResult, Tool, Waits, beneath, network,
 };
 use crate::measure::{
-    CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
+    CpuTimes, DirectionRecord, Edges, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
+    interval_length_ns,
 };
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
 use crate::request::Request;
@@ -87,6 +88,7 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         thread_count: number(plan.threads.len()),
         request_count: plan.shared_outstanding,
         interval_ns: plan.interval_ns,
+        last_interval_ns: last_interval_ns(plan.interval_ns, measured.measured_ns),
         cpu: measured.cpus.iter().map(cpu_use).collect(),
         cost: io_cost(&measured.threads),
         kernel_events: measured.kernel_events.as_ref().map(KernelEvents::of),
@@ -100,6 +102,14 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
             .map(|thread| thread_result(plan, thread, measured.measured_ns, &decisions))
             .collect(),
     }
+}
+
+pub(super) fn last_interval_ns(interval_ns: u64, measured_ns: u64) -> u64 {
+    let begun = measured_ns.div_ceil(interval_ns.max(1));
+    if interval_ns == 0 || begun == 0 {
+        return 0;
+    }
+    interval_length_ns(begun - 1, interval_ns, measured_ns)
 }
 
 /// CPU time per I/O over all threads. Simulated threads use none.
@@ -212,7 +222,8 @@ fn waits(counters: WaitCounters) -> Waits {
 }
 
 fn if_any(record: &DirectionRecord) -> Option<&DirectionRecord> {
-    (record.ios + record.errors + record.edges.at_end.ios > 0).then_some(record)
+    let is_any = record.ios + record.errors > 0 || record.edges != Edges::default();
+    is_any.then_some(record)
 }
 
 /// Intervals that never came, because the run ended early, are left out: they would count as pauses.

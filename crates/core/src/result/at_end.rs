@@ -54,8 +54,9 @@ impl Decision {
         record: &DirectionRecord,
         mut result: DirectionResult,
     ) -> DirectionResult {
-        result.edges.at_least = enter(result.latency.as_mut(), &record.ages, self.age_above_ns);
-        result.edges.response_at_least =
+        (result.edges.at_least, result.edges.at_least_ns) =
+            enter(result.latency.as_mut(), &record.ages, self.age_above_ns);
+        (result.edges.response_at_least, _) =
             enter(result.response.as_mut(), &record.lateness, self.lateness_above_ns);
         if result.edges.at_least > 0
             && let Some(last) = result.series.cells.last_mut()
@@ -66,16 +67,16 @@ impl Decision {
     }
 }
 
-/// Adds the ages above a bound to the latencies; how many that are.
+/// Adds the ages above a bound to the latencies; how many that are, and their sum.
 fn enter(
     latency: Option<&mut LatencyHistogram>,
     ages: &LatencyHistogram,
     above_ns: Option<u64>,
-) -> u64 {
-    let (Some(latency), Some(above_ns)) = (latency, above_ns) else { return 0 };
-    let before = latency.count();
-    latency.merge(&ages.above(above_ns));
-    latency.count() - before
+) -> (u64, u64) {
+    let (Some(latency), Some(above_ns)) = (latency, above_ns) else { return (0, 0) };
+    let old = ages.above(above_ns);
+    latency.merge(&old);
+    (old.count(), u64::try_from(old.sum_ns()).unwrap_or(u64::MAX))
 }
 
 /// Completed I/Os, and those in flight at the end.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::assemble::cost_of;
+use super::assemble::{cost_of, last_interval_ns};
 use super::{
     Beneath, CpuUse, EndedBy, Host, IoCost, KernelEvents, Outcome, RunResult, TargetFacts,
     TimeSpanResult, Verification, Warning,
@@ -154,6 +154,7 @@ impl RunResult {
         for (index, span) in whole.time_spans.iter_mut().enumerate() {
             let of_parts = || whole.parts.iter().map(|part| &part.time_spans[index]);
             span.measured_ns = of_parts().map(|part| part.measured_ns).max().unwrap_or_default();
+            span.last_interval_ns = last_interval_ns(span.interval_ns, span.measured_ns);
             span.began_unix_ns = of_parts().map(|part| part.began_unix_ns).min();
             span.cost = cost_of(&span.threads);
         }

@@ -190,6 +190,11 @@ pub struct TimeSpanResult {
     pub request_count: u32,
     /// Length of an interval of the series, in nanoseconds; 0 if none was kept.
     pub interval_ns: u64,
+    /// Length of the last interval of the series, in nanoseconds: it ends with the measured time, and is
+    /// shorter where that is no whole number of intervals. 0 if none was kept, and in results of versions
+    /// that did not tell.
+    #[serde(default)]
+    pub last_interval_ns: u64,
     /// Use of each CPU during the measured time.
     pub cpu: Vec<CpuUse>,
     /// What an I/O cost the threads in CPU time; absent if there was none.

@@ -81,16 +81,22 @@ impl Sum {
     }
 
     /// Standard deviation, over the whole population of intervals, of the I/Os per second of each interval
-    /// of `interval_ns`; 0 without a series. `DiskSpd` takes it over rates too (runs 02 and 09).
+    /// of `interval_ns`; 0 without a series. `DiskSpd` takes it over rates too (runs 02 and 09). A last
+    /// interval that the end of the measured time cuts off has the rate of its own length, and a weight
+    /// by it.
     #[must_use]
-    pub fn iops_stddev(&self, interval_ns: u64) -> f64 {
-        let count = self.series.cells.len() as f64;
-        if count == 0.0 {
+    pub fn iops_stddev(&self, interval_ns: u64, measured_ns: u64) -> f64 {
+        let lengths = || self.series.lengths_ns(interval_ns, measured_ns);
+        let weight = |length_ns: u64| length_ns as f64 / interval_ns as f64;
+        let count: f64 = lengths().map(weight).sum();
+        if self.series.cells.is_empty() || interval_ns == 0 {
             return 0.0;
         }
-        let rates = || self.series.cells.iter().map(|cell| cell.iops(interval_ns));
-        let mean = rates().sum::<f64>() / count;
-        (rates().map(|rate| (rate - mean).powi(2)).sum::<f64>() / count).sqrt()
+        let cells = || self.series.cells.iter().zip(lengths());
+        let rates = || cells().map(|(cell, ns)| (cell.iops(ns), weight(ns)));
+        let mean = rates().map(|(rate, weight)| rate * weight).sum::<f64>() / count;
+        let squares = rates().map(|(rate, weight)| (rate - mean).powi(2) * weight);
+        (squares.sum::<f64>() / count).sqrt()
     }
 }
 
@@ -166,7 +172,21 @@ mod tests {
     fn deviation(counts: &[u64], interval_ms: u64) -> f64 {
         let cell = |&ios| IntervalCell { ios, ..IntervalCell::default() };
         let series = IntervalSeries { cells: counts.iter().map(cell).collect() };
-        Sum { series, ..Sum::default() }.iops_stddev(interval_ms * 1_000_000)
+        let measured_ns = counts.len() as u64 * interval_ms * 1_000_000;
+        Sum { series, ..Sum::default() }.iops_stddev(interval_ms * 1_000_000, measured_ns)
+    }
+
+    /// `-d1 -D300` on a steady disk: cells of 12385, 12000, 12705 and 3984 I/Os, the last one of 100 ms. The
+    /// deviation was 12123, 30 % of the mean.
+    #[test]
+    fn an_interval_that_the_end_cuts_off_has_the_rate_of_its_own_length() {
+        let cell = |ios| IntervalCell { ios, ..IntervalCell::default() };
+        let series = IntervalSeries { cells: [12_385, 12_000, 12_705, 3_984].map(cell).to_vec() };
+        let found = Sum { series, ..Sum::default() }.iops_stddev(300_000_000, 1_000_000_000);
+        let rates = [(12_385.0, 0.3), (12_000.0, 0.3), (12_705.0, 0.3), (3_984.0, 0.1_f64)];
+        let squares = rates.map(|(ios, length)| (ios / length - 41_074.0_f64).powi(2) * length);
+        assert!((found - squares.iter().sum::<f64>().sqrt()).abs() < 0.001, "{found}");
+        assert!(found < 1_100.0, "{found}");
     }
 
     /// The digits are those of the real tool for the same counts (run 02 with intervals of 1 s, run 09 with

@@ -163,6 +163,7 @@ fn nothing_measured(outcome: Outcome) -> TimeSpanResult {
         thread_count: 0,
         request_count: 0,
         interval_ns: 0,
+        last_interval_ns: 0,
         cpu: Vec::new(),
         cost: None,
         kernel_events: None,

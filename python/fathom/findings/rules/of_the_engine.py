@@ -78,11 +78,13 @@ RULES = (
     Rule(
         "stalled",
         "The target stalled",
-        "B. Gregg, Systems Performance (2020): latency outliers; the engine's warning stalled",
-        _warned("certain", "stalled", unit="s"),
+        "B. Gregg, Systems Performance (2020): latency outliers; the engine's warnings "
+        "stalled and stalled_at_end",
+        _warned("certain", "stalled", "stalled_at_end", unit="s"),
         fires_when=(
             "A thread waited for half a second or longer, or for a tenth of a shorter measured "
-            "time (0.2 s at least), and at least 20 times as long as for an I/O on average."
+            "time (0.2 s at least), and more than 20 times as long as for an I/O on average; or "
+            "the measured time ended in a stall (docs/faults.md)."
         ),
         place=80,
     ),

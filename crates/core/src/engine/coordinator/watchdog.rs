@@ -67,6 +67,22 @@ impl Watchdog {
         self.threads[thread].has_left = true;
     }
 
+    /// The load has ended: who is away has been so until now, whether it comes back or not.
+    pub(super) fn end_load(&mut self, now_ns: u64) {
+        (0..self.threads.len()).for_each(|thread| self.enter_away(thread, now_ns));
+        self.forgive(now_ns);
+    }
+
+    /// Enters the stretch in which a thread is away, if it is long.
+    fn enter_away(&mut self, index: usize, now_ns: u64) {
+        let Seen { since_ns: from_ns, was_away, .. } = self.threads[index];
+        let length_ns = now_ns.saturating_sub(from_ns);
+        if was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
+            let thread = u32::try_from(index).unwrap_or(u32::MAX);
+            keep(&mut self.stalls, Stall { thread, from_ns, length_ns });
+        }
+    }
+
     /// Whether any thread has been in the kernel for so long.
     pub(super) fn is_any_stuck(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> bool {
         self.look(shared, now_ns, limit_ns).into_iter().any(|is_stuck| is_stuck)
@@ -80,19 +96,17 @@ impl Watchdog {
     /// For each thread that has not left, whether it is stuck.
     fn look(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> Vec<bool> {
         let mut found = Vec::with_capacity(self.threads.len());
-        for (index, seen) in self.threads.iter_mut().enumerate() {
-            if seen.has_left {
+        for index in 0..self.threads.len() {
+            if self.threads[index].has_left {
                 continue;
             }
             let Some((moves, is_away)) = shared.moves(index) else { continue };
-            if moves != seen.moves || seen.since_ns == 0 {
-                let (from_ns, length_ns) = (seen.since_ns, now_ns.saturating_sub(seen.since_ns));
-                if seen.was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
-                    let thread = u32::try_from(index).unwrap_or(u32::MAX);
-                    keep(&mut self.stalls, Stall { thread, from_ns, length_ns });
-                }
+            if moves != self.threads[index].moves || self.threads[index].since_ns == 0 {
+                self.enter_away(index, now_ns);
+                let seen = &mut self.threads[index];
                 *seen = Seen { moves, since_ns: now_ns, ..*seen };
             }
+            let seen = &mut self.threads[index];
             seen.was_away = is_away;
             found.push(is_away && now_ns - seen.since_ns >= limit_ns);
         }
@@ -146,4 +160,34 @@ pub(super) fn describe(target: &TargetPlan, ios: &[&OutstandingIo]) -> Option<St
          {place}, or wait longer with --io-timeout",
         oldest.operation, oldest.bytes, oldest.offset_bytes
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away_since(from_ns: u64) -> Watchdog {
+        let away = Seen { moves: 1, since_ns: from_ns, was_away: true, has_left: false };
+        let here = Seen { was_away: false, ..away };
+        Watchdog { threads: vec![away, here], stalls: Vec::new() }
+    }
+
+    /// A disk hung for the last 2.4 of 4 s, and `beneath.stalls` was empty: a stall was kept only when
+    /// something came back.
+    #[test]
+    fn a_stall_that_lasts_until_the_end_of_the_load_is_kept() {
+        let (start_ns, end_ns) = (NANOS_PER_SEC, 5 * NANOS_PER_SEC);
+        let mut watchdog = away_since(2 * NANOS_PER_SEC);
+        watchdog.end_load(end_ns + 3);
+        let stall = Stall { thread: 0, from_ns: NANOS_PER_SEC, length_ns: 3 * NANOS_PER_SEC };
+        assert_eq!(watchdog.stalls(start_ns, end_ns), [stall]);
+    }
+
+    #[test]
+    fn a_thread_that_was_away_for_a_moment_at_the_end_has_not_stalled() {
+        let end_ns = 5 * NANOS_PER_SEC;
+        let mut watchdog = away_since(end_ns - STALL_NS_MIN + 1);
+        watchdog.end_load(end_ns);
+        assert_eq!(watchdog.stalls(NANOS_PER_SEC, end_ns), []);
+    }
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::super::{CpuShares, GroupUse, IoLimitUse, Warning, WarningKind};
-use super::Seen;
 use super::load::is_rate_met;
 use super::words::{count, grouped, rate};
+use super::{Seen, at_end};
 use crate::beneath::{LimitKind, Stall};
 use crate::units::NANOS_PER_SEC;
 
@@ -18,8 +18,8 @@ const OTHERS: f64 = 0.2;
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
 const AT_LIMIT: f64 = 0.9;
-/// A stall is at least so many times as long as the mean time between I/Os; with a rate, whose I/Os have time
-/// between them that was requested, there are so many I/Os for each stall.
+/// A stall is more than so many times as long as the mean time between I/Os otherwise; with a rate, whose
+/// I/Os have time between them that was requested, there are so many I/Os for each stall.
 const STALL_FACTOR: f64 = 20.0;
 
 /// What explains that threads did not get on, in words, with its share of the time.
@@ -206,17 +206,20 @@ fn stalled(seen: &Seen) -> Option<Warning> {
     let beneath = seen.measured.beneath.as_ref()?;
     // A shorter stretch may be one without a CPU.
     let least_ns = outside(seen).map_or(0, |_| NANOS_PER_SEC / 2);
+    // One that lasts until the end is reported as such.
+    let end_ns = if at_end::is_told(seen) { seen.measured.measured_ns } else { u64::MAX };
     let is_long = |stall: &&Stall| {
         let ios = seen.ios_of_thread(stall.thread) as f64;
-        if stall.length_ns < least_ns {
+        if stall.length_ns < least_ns || stall.from_ns.saturating_add(stall.length_ns) >= end_ns {
             return false;
         }
         if seen.is_paced(stall.thread) {
             let same = beneath.stalls.iter().filter(|one| one.thread == stall.thread);
             return ios >= STALL_FACTOR * same.count() as f64;
         }
-        let mean_ns = seen.measured.measured_ns as f64 / ios.max(1.0);
-        stall.length_ns as f64 >= STALL_FACTOR * mean_ns
+        let otherwise_ns = seen.measured.measured_ns.saturating_sub(stall.length_ns);
+        let mean_ns = otherwise_ns as f64 / ios.max(1.0);
+        stall.length_ns as f64 > STALL_FACTOR * mean_ns
     };
     let stalls: Vec<&Stall> = beneath.stalls.iter().filter(is_long).collect();
     let longest = stalls.iter().max_by_key(|stall| stall.length_ns)?;
@@ -235,9 +238,13 @@ fn stalled(seen: &Seen) -> Option<Warning> {
         seconds(longest.length_ns),
         seconds(longest.from_ns),
     );
-    let remedy = "look for what stalled the target at that time (kernel log, other users of the device), \
-                  and measure with -L to see it in the latencies";
-    let (evidence, remedy) = with_outside(seen, evidence, remedy);
+    let mut remedy =
+        "look for what stalled the target at that time (kernel log, other users of the device)"
+            .to_owned();
+    if !seen.span.measure_latency {
+        remedy.push_str(", and measure with -L to see it in the latencies");
+    }
+    let (evidence, remedy) = with_outside(seen, evidence, &remedy);
     Some(seen.warning(WarningKind::Stalled, evidence, remedy))
 }
 

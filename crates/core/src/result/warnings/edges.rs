@@ -3,16 +3,10 @@
 
 use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Outcome, Warning, WarningKind};
-use super::Seen;
-use super::causes::with_outside;
 use super::words::count;
-use crate::measure::InFlight;
+use super::{Seen, at_end};
 use crate::units::NANOS_PER_SEC;
 
-/// An I/O in flight at the end is reported if it is at least so old ...
-const OLD_NS: u64 = 100_000_000;
-/// ... and so many times as old as the mean.
-const OLD_FACTOR: f64 = 10.0;
 /// So many I/Os in flight may take all of the time until they are handed over.
 const MANY_IOS: u64 = 10_000;
 /// Idle slots are reported from this share of their time on.
@@ -20,7 +14,7 @@ const IDLE_SHARE: f64 = 0.05;
 
 /// Doubts about one time span.
 pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
-    let found = [nothing_completed(seen), stalled_at_end(seen), idle(seen)];
+    let found = [nothing_completed(seen), at_end::warning(seen), idle(seen)];
     found.into_iter().flatten().collect()
 }
 
@@ -58,7 +52,7 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         evidence.push_str(&format!("; {} failed", count(number_of(sum.errors), "I/O")));
         remedy = "look for the target's errors in the kernel's log";
     } else if sum.edges.at_end.ios > 0 {
-        evidence.push_str(&format!("; {}", in_flight(&sum.edges.at_end)));
+        evidence.push_str(&format!("; {}", at_end::in_flight(&sum.edges.at_end, "I/O")));
         if sum.edges.at_end.ios >= MANY_IOS {
             evidence.push_str(
                 ", since a thread hands over all of its I/Os before it looks for the first",
@@ -71,42 +65,6 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         remedy = "ask for a higher rate (-g), or measure for longer (-d)";
     }
     Some(seen.warning(WarningKind::NoIoCompleted, evidence, remedy.to_owned()))
-}
-
-fn in_flight(at_end: &InFlight) -> String {
-    let were = if at_end.ios == 1 { "was" } else { "were" };
-    let ios = count(number_of(at_end.ios), "I/O");
-    let oldest = seconds(at_end.age_ns_max);
-    format!("{ios} {were} in flight at its end, the oldest for {oldest:.3} s")
-}
-
-fn stalled_at_end(seen: &Seen) -> Option<Warning> {
-    let slots = seen.measured.slots();
-    let sum = sum(seen);
-    if sum.ios == 0 {
-        return None;
-    }
-    let busy_ns = (slots.count as f64) * seen.measured.measured_ns as f64 - slots.idle_ns as f64;
-    let mean_ns = busy_ns / sum.ios as f64;
-    let oldest_ns = sum.edges.at_end.age_ns_max;
-    if oldest_ns < OLD_NS || (oldest_ns as f64) < OLD_FACTOR * mean_ns {
-        return None;
-    }
-    let mut evidence = format!(
-        "the measured time ended in a stall: {}, while the mean is {:.3} ms",
-        in_flight(&sum.edges.at_end),
-        mean_ns / 1e6
-    );
-    let late = sum.edges.not_issued;
-    if late.ios > 0 {
-        let ios = count(number_of(late.ios), "I/O");
-        let oldest = seconds(late.age_ns_max);
-        evidence.push_str(&format!("; {ios} more had been due for up to {oldest:.3} s"));
-    }
-    let remedy = "read their latencies as at least so long, find what stalls the target (kernel log), and \
-                  measure for longer (-d), so that the stall ends within the measured time";
-    let (evidence, remedy) = with_outside(seen, evidence, remedy);
-    Some(seen.warning(WarningKind::StalledAtEnd, evidence, remedy))
 }
 
 /// Slots are meant to be free where a rate, bursts or a number of I/Os say so.

@@ -4,6 +4,7 @@
 //! numbers, never on suspicion, and names a remedy that is not already in use.
 
 mod allocation;
+mod at_end;
 mod beneath;
 mod blocks;
 pub(super) mod caching;

@@ -1,6 +1,7 @@
 //! Each warning on a case that raises it, and on a close one that does not.
 
 mod advice;
+mod at_end;
 mod causes;
 mod targets;
 
@@ -73,6 +74,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         thread_count: number(threads.len()),
         request_count: 0,
         interval_ns: 0,
+        last_interval_ns: 0,
         cpu: (0..8).map(idle).collect(),
         cost: None,
         targets: Vec::new(),

@@ -216,7 +216,8 @@ pub const OUTPUT: &[Flag] = &[
         limits: "0 means 1000",
         short: "keep I/Os per interval, and show their standard deviation",
         long: "Keeps counts and latency for each interval of this length; the XML and JSON \
-               results carry the whole series.",
+               results carry the whole series. The last interval ends with the measured time, and its \
+               rate is by its own length.",
         deviation: JUNK,
         example: "-D500",
         apply: apply::interval,

@@ -185,7 +185,7 @@ impl Columns<'_> {
 
     /// The figures between the name of the row and the file.
     fn row(&self, sum: &Sum) -> String {
-        let measured_ns = self.span.measured_ns;
+        let TimeSpanResult { measured_ns, interval_ns, .. } = *self.span;
         let (mib, iops) = (sum.mib_per_s(measured_ns), sum.iops(measured_ns));
         let mut row = format!("{:15} | {:12} | {mib:10.2} | {iops:10.2}", sum.bytes, sum.ios);
         if self.latency && self.is_nothing && sum.latency.count() == 0 {
@@ -194,7 +194,7 @@ impl Columns<'_> {
             row.push_str(&format!(" | {:8.3}", sum.latency.mean_ns() / 1e6));
         }
         if self.series {
-            row.push_str(&format!(" | {:10.2}", sum.iops_stddev(self.span.interval_ns)));
+            row.push_str(&format!(" | {:10.2}", sum.iops_stddev(interval_ns, measured_ns)));
         }
         if self.latency && sum.latency.count() > 0 {
             row.push_str(&format!(" | {:9.3}", sum.latency.stddev_ns() / 1e6));
@@ -232,6 +232,7 @@ mod tests {
             thread_count: 1,
             request_count: 0,
             interval_ns: 0,
+            last_interval_ns: 0,
             cost: None,
             kernel_events: None,
             outstanding: Vec::new(),

@@ -72,33 +72,50 @@ pub fn write_span_series(xml: &mut Writer, span: &TimeSpanResult) {
     if span.interval_ns > 0 {
         let [read, write, total] =
             [Kind::Read, Kind::Write, Kind::Total].map(|kind| of_span(span, kind));
-        write_series(xml, span.interval_ns, &read, &write, &total);
+        write_series(xml, span, &read, &write, &total);
     }
 }
 
-/// Deviations and rates of the intervals, in I/Os per second; a direction without I/O has no deviation.
-fn write_series(xml: &mut Writer, interval_ns: u64, read: &Sum, write: &Sum, total: &Sum) {
+/// Deviations and rates of the intervals, in I/Os per second; a direction without I/O has no deviation. The
+/// last interval ends with the measured time.
+fn write_series(xml: &mut Writer, span: &TimeSpanResult, read: &Sum, write: &Sum, total: &Sum) {
+    let (interval_ns, measured_ns) = (span.interval_ns, span.measured_ns);
     xml.group("Iops", |xml| {
         for (name, sum) in
             [("ReadIopsStdDev", read), ("WriteIopsStdDev", write), ("IopsStdDev", total)]
         {
             if sum.ios > 0 {
-                xml.element(name, format_args!("{:.3}", sum.iops_stddev(interval_ns)));
+                xml.element(name, format_args!("{:.3}", sum.iops_stddev(interval_ns, measured_ns)));
             }
         }
-        for index in 0..total.series.cells.len() {
-            let end_ms = (index as u64 + 1) * interval_ns / 1_000_000;
-            let (read, write) = (cell(&read.series, index), cell(&write.series, index));
-            let (read_iops, write_iops) = (read.iops(interval_ns), write.iops(interval_ns));
-            xml.line(&format!(
-                "<Bucket SampleMillisecond=\"{end_ms}\" Read=\"{read_iops:.0}\" \
-                 Write=\"{write_iops:.0}\" Total=\"{:.0}\" {} {}/>",
-                read_iops + write_iops,
-                latency_attributes("Read", &read),
-                latency_attributes("Write", &write)
-            ));
+        let mut end_ns = 0;
+        for (index, length_ns) in total.series.lengths_ns(interval_ns, measured_ns).enumerate() {
+            end_ns += length_ns;
+            write_bucket(
+                xml,
+                end_ns,
+                length_ns,
+                (cell(&read.series, index), cell(&write.series, index)),
+            );
         }
     });
+}
+
+fn write_bucket(
+    xml: &mut Writer,
+    end_ns: u64,
+    length_ns: u64,
+    (read, write): (IntervalCell, IntervalCell),
+) {
+    let (read_iops, write_iops) = (read.iops(length_ns), write.iops(length_ns));
+    xml.line(&format!(
+        "<Bucket SampleMillisecond=\"{}\" Read=\"{read_iops:.0}\" Write=\"{write_iops:.0}\" \
+         Total=\"{:.0}\" {} {}/>",
+        end_ns.div_ceil(1_000_000),
+        read_iops + write_iops,
+        latency_attributes("Read", &read),
+        latency_attributes("Write", &write)
+    ));
 }
 
 fn cell(series: &IntervalSeries, index: usize) -> IntervalCell {
@@ -109,12 +126,14 @@ fn latency_attributes(direction: &str, cell: &IntervalCell) -> String {
     let ios = cell.ios.max(1) as f64;
     let mean_ns = cell.latency_ns_sum as f64 / ios;
     let variance = (cell.latency_ns_sum_squares / ios - mean_ns * mean_ns).max(0.0);
-    let min_ns = if cell.ios == 0 { 0 } else { cell.latency_ns_min };
+    // Where nothing completed, the greatest latency is the age of what was in flight at the end.
+    let (min_ns, max_ns) =
+        if cell.ios == 0 { (0, 0) } else { (cell.latency_ns_min, cell.latency_ns_max) };
     format!(
         "{direction}MinLatencyMilliseconds=\"{:.3}\" {direction}MaxLatencyMilliseconds=\"{:.3}\" \
          {direction}AvgLatencyMilliseconds=\"{:.3}\" {direction}LatencyStdDev=\"{:.3}\"",
         min_ns as f64 / 1e6,
-        cell.latency_ns_max as f64 / 1e6,
+        max_ns as f64 / 1e6,
         mean_ns / 1e6,
         variance.sqrt() / 1e6
     )
@@ -153,7 +172,7 @@ fn write_target(xml: &mut Writer, span: &TimeSpanResult, row: &ThreadTargetResul
     }
     if span.interval_ns > 0 {
         let (read, write) = (of_target(row, Kind::Read), of_target(row, Kind::Write));
-        write_series(xml, span.interval_ns, &read, &write, &total);
+        write_series(xml, span, &read, &write, &total);
     }
     if !facts.distribution.is_empty() {
         xml.group("Distribution", |xml| {

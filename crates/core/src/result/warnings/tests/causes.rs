@@ -5,7 +5,7 @@ use crate::beneath::{LayerKind, LimitKind, Stall};
 use crate::result::{Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess};
 
 /// A time span of one second on two CPUs, of which this process used half of one and others nothing.
-fn beneath() -> Beneath {
+pub(super) fn beneath() -> Beneath {
     Beneath {
         counted_ns: SECOND,
         layers: vec![LayerUse {
@@ -67,7 +67,7 @@ fn only(warnings: &[Warning], kind: WarningKind) -> &Warning {
 }
 
 /// Others used `others` and the threads waited for `waited`, in thousandths of a second.
-fn taken(others: u64, waited: u64) -> Beneath {
+pub(super) fn taken(others: u64, waited: u64) -> Beneath {
     let mut found = beneath();
     let cpu = found.cpu.as_mut().unwrap();
     cpu.others_ns = others * SECOND / 1_000;
@@ -171,6 +171,33 @@ fn a_stall_is_told_without_latencies() {
     let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |_| {});
     let found = only(&warnings, WarningKind::Stalled);
     has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
+}
+
+/// The mean time between I/Os contained the stall: one of 0.6 of 1 s was none at 25 I/Os per second.
+#[test]
+fn a_stall_is_compared_with_the_time_between_ios_without_it() {
+    let stall = Stall { thread: 0, from_ns: SECOND / 5, length_ns: SECOND * 6 / 10 };
+    let told = |ios| {
+        said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
+            case.used(0).read = direction(ios);
+        })
+    };
+    only(&told(25), WarningKind::Stalled);
+    assert_eq!(told(12), []);
+}
+
+/// "And measure with -L to see it in the latencies" was said of runs with `-L`.
+#[test]
+fn latency_is_proposed_to_see_a_stall_only_where_it_was_not_measured() {
+    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let remedy = |latency| {
+        let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
+            case.plan.spans[0].measure_latency = latency;
+        });
+        only(&warnings, WarningKind::Stalled).remedy.clone()
+    };
+    has(&remedy(false), &["(kernel log, other users of the device), and measure with -L"]);
+    lacks(&remedy(true), "-L");
 }
 
 /// A stall of 1 s of a load of 100 I/Os per second, which caught up behind it, left no trace without
