@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from fathom import _digits
 from fathom._claims import Claim
-from fathom._digits import interval_words, known_words
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import FIGURES
@@ -331,12 +331,12 @@ def figure_words(metric: str) -> str:
 
 def change_words(metric: str, runs: Sequence[RunSummary], level: Level) -> str:
     """Return when a level began, between which runs, and by how much it differs."""
-    low, high = 100 * (level.low or 0.0), 100 * (level.high or 0.0)
-    change = known_words(100 * (level.change or 0.0), low, high, sign=True)
+    ends = (100 * (one or 0.0) for one in (level.change, level.low, level.high))
+    change = _digits.change_words(*ends).removesuffix(")")
     before, after = runs[level.first - 1], runs[level.first]
     return (
         f"between run {before.id} and run {after.id} ({day_words(after)}), {figure_words(metric)} "
-        f"{change} % ({interval_words(low, high, sign=True)} %, p {p_equation(level.p_value or 0)})"
+        f"{change}, p {p_equation(level.p_value or 0)})"
     )
 
 

@@ -10,7 +10,7 @@ import typer
 
 import fathom
 from fathom import experiments
-from fathom._digits import known_words, last_place, place_words
+from fathom._digits import known_words, last_place, measured_place, place_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._repeat_prepared import (
@@ -231,7 +231,7 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
 def _row(name: str, one: MetricSummary) -> list[str]:
     unit, words = experiments.unit_of(name)
     found = one.estimate
-    place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
+    place = measured_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
     return [
         f"{name}{words}",
         *experiments.shown_figure(name, found),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._digits import change_words
 from fathom.stats import pooled_spread
 from fathom.units import NS_PER_MS
 
@@ -361,8 +362,8 @@ def _interval(middle: float, half: float) -> tuple[float, float, float]:
 
 
 def _change(change: float, half: float) -> str:
-    middle, low, high = (100 * math.expm1(one) for one in (change, change - half, change + half))
-    return f"{middle:+.1f} % throughput ({low:+.1f} to {high:+.1f} %)"
+    found = (100 * math.expm1(one) for one in (change, change - half, change + half))
+    return change_words(*found).replace(" %", " % throughput", 1)
 
 
 def _millis(middle: float, half: float) -> str:

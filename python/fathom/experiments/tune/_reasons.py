@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fathom._digits import change_words
 from fathom.stats import GREATEST_ERROR
 from fathom.units import NS_PER_MS
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["reasons"]
 
 _BUSY_PERCENT = 95.0
-# An interval up to a hundred times as much, or without an end, tells nothing.
-_KNOWN_CHANGE = 100.0
 
 
 def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
@@ -51,12 +50,10 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     _, ns = points[threads, depth]
     gain, low, high = search.change((threads, depth), best)
     rise = 100 * (ns / points[best][1] - 1)
-    interval = f"({100 * low:+.1f} to {100 * high:+.1f} %)"
-    if high > _KNOWN_CHANGE:
-        interval = "(how much of that is chance, so few runs do not tell)"
+    change = change_words(100 * gain, 100 * low, 100 * high)
     words = (
-        f"with {threads} threads and depth {depth}, throughput changes by {100 * gain:+.1f} % "
-        f"{interval}, and latency by {rise:+.0f} %"
+        f"with {threads} threads and depth {depth}, throughput changes by {change}, and latency by "
+        f"{rise:+.0f} %"
     )
     limit_ns = goal.limit_ns
     if limit_ns is not None and ns > limit_ns:
