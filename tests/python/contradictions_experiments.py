@@ -257,9 +257,16 @@ class Experiments:
 
     @staticmethod
     def _judge_numbers(text: str, one: Any) -> None:  # noqa: ANN401 - A comparison.
-        """Hold the numbers of a change against the comparison: as many digits as are known."""
+        """Hold the numbers of a change against the comparison: as many digits as are known.
+
+        An end that is 100 times as much or as little is not told, unless zero is beyond it.
+        """
         told = number_in(text.partition(":")[2].replace("+", ""))
-        expected = [100 * one.change, 100 * one.low, 100 * one.high]
+        ratio = 1 + one.change
+        expected = [100 * one.change]
+        expected += [100 * one.low] * (one.low > 0 or 100 * (1 + one.low) >= ratio)
+        expected += [100 * one.high] * (one.high < 0 or 1 + one.high <= 100 * ratio)
         hold(len(told) == len(expected), text)
         for number, value in zip(told, expected, strict=True):
             hold(abs(number - value) <= max(0.0501, 50 * (one.high - one.low)), text, expected)
+            hold(abs(number - value) <= max(0.501, 0.0501 * abs(value)), text, expected)

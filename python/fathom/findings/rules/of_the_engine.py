@@ -220,7 +220,7 @@ NO_FINDING = {
     "mixed_cores": "It is the machine's and the same of all runs; the run shows it.",
     "no_effect": "The figures are those of the load that was measured; the run shows it.",
     "range_beyond_target": "The figures are those of the load that was measured; the run shows it.",
-    "response_behind_schedule": "Latencies are right all the same; the run shows it, and its response times.",
+    "response_behind_schedule": "Latencies are right all the same; the run shows response times.",
     "short_io": "Throughput counts the bytes that were transferred; the run shows it.",
     "stop_rule_not_met": "The interval beside the figure is as wide as it is.",
     "target_replaced": "The load went on with the target that it had opened.",

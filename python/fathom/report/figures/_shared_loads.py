@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom import stats
-from fathom._digits import change_words
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -66,9 +65,9 @@ class Difference:
     @property
     def words(self) -> str:
         """The difference with its interval."""
-        if self.low_percent is None or self.high_percent is None:
+        if self.low_percent is None:
             return f"{self.percent:+.1f} %"
-        return change_words(self.percent, self.low_percent, self.high_percent)
+        return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
 
 
 @dataclass(frozen=True)
