@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["reasons"]
 
 _BUSY_PERCENT = 95.0
+# From this part of what is used on, the load's threads are what keeps the CPUs busy.
+_MOST_OF_IT = 0.5
 
 
 def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
@@ -75,15 +77,25 @@ def _kind(low: float, high: float, share: float) -> str:
 
 def _core_words(search: KneeSearch, best: Load) -> str | None:
     runs = search.measured.get(best, [])
-    busiest = [one.busiest_cpu_percent for one in runs if one.busiest_cpu_percent is not None]
     means = [one.cpu_percent for one in runs if one.cpu_percent is not None]
-    if not busiest or not means or min(busiest) < _BUSY_PERCENT:
+    busiest = [one.busiest_thread_percent for one in runs if one.busiest_thread_percent is not None]
+    own = [one.load_cpu_percent for one in runs if one.load_cpu_percent is not None]
+    if not means or not busiest or not own:
+        # Whose the CPU time was is not known.
         return None
     if min(means) >= _BUSY_PERCENT:
-        return f"Core-bound: all CPUs are busy ({min(means):.0f} %): the machine is the limit."
+        words = f"all CPUs are busy ({min(means):.0f} %)"
+        if min(own) >= _MOST_OF_IT * min(means):
+            return f"Core-bound: {words}: the machine is the limit."
+        return (
+            f"The CPUs are the limit: {words}, of which the threads of load used "
+            f"{min(own):.0f} %; what else runs here has the rest, be it for the target or not."
+        )
+    if min(busiest) < _BUSY_PERCENT:
+        return None
     return (
-        f"Core-bound: one CPU is at {min(busiest):.0f} % while the mean is {min(means):.0f} %; "
-        "more threads would spread the load."
+        f"Core-bound: a thread of load used {min(busiest):.0f} % of one CPU while the mean of all "
+        f"is {min(means):.0f} %; more threads would spread the load."
     )
 
 
