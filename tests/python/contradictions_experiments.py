@@ -21,6 +21,7 @@ from fathom.findings import RULES
 from fathom.report.collect._compare import changes_of
 from fathom.report.collect._sweep import _tuned, sweep_sentences, tune_sentences
 from fathom.stats import compare_means
+from fathom.units import counted
 
 if TYPE_CHECKING:
     import random
@@ -135,7 +136,7 @@ class Experiments:
         rates = [one["figures"]["iops"] for one in best_runs]
         mean = math.exp(sum(map(math.log, rates)) / len(rates))
         hold(f"{mean:,.0f} IOPS" in headline, headline, mean)
-        hold(f"{threads} threads, depth {depth} " in headline, headline)
+        hold(f"{counted(threads, 'thread')}, depth {depth} " in headline, headline)
         hold(("NOT confirmed" in rest[0]) == (not outcome["is_confirmed"]), rest)
         points = {
             (one.threads, one.depth): one

@@ -20,6 +20,7 @@ from fathom.experiments.told_runs import told_runs
 from fathom.metrics import higher_is_better, metric_column, run_value
 from fathom.stats import compare_means, find_change_points
 from fathom.stats.change_points import LEAST_LEVEL
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -315,7 +316,7 @@ def _headline(metric: str, runs: Sequence[RunSummary], levels: Sequence[Level]) 
         few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
         return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
     if len(levels) == 1:
-        return f"{name[:1].upper()}{name[1:]}: no change is shown in {len(runs)} runs"
+        return f"{name[:1].upper()}{name[1:]}: no change is shown in {counted(len(runs), 'run')}"
     count = len(levels) - 1
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
     last = levels[-1]

@@ -17,7 +17,7 @@ import numpy as np
 
 from fathom._digits import change_words
 from fathom.stats import pooled_spread
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -353,7 +353,7 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
 
 
 def _words(load: Sequence[int]) -> str:
-    return f"{load[0]} threads, depth {load[1]}"
+    return f"{counted(load[0], 'thread')}, depth {load[1]}"
 
 
 def _interval(middle: float, half: float) -> tuple[float, float, float]:

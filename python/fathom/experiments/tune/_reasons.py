@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._digits import change_words
 from fathom.stats import GREATEST_ERROR
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import KneeSearch, Load
@@ -54,7 +54,8 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     rise = 100 * (ns / points[best][1] - 1)
     change = change_words(100 * gain, 100 * low, 100 * high)
     words = (
-        f"with {threads} threads and depth {depth}, throughput changes by {change}, and latency by "
+        f"with {counted(threads, 'thread')} and depth {depth}, throughput changes by {change}, "
+        "and latency by "
         f"{rise:+.0f} %"
     )
     limit_ns = goal.limit_ns
