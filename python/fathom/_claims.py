@@ -57,12 +57,15 @@ WEAKENING = (
     "burst-credits",
     "provisioned-limit",
     "host-lost",
+    "io-errors",
+    "idle-between-ios",
+    "shared-blocks",
 )
 """Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijklm", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklmnop", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 

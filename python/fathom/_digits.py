@@ -2,7 +2,8 @@
 
 The uncertainty is rounded to two significant digits, and the figure to the same place (JCGM
 100:2008, "Guide to the expression of uncertainty in measurement", 7.2.6). More digits would be
-chance.
+chance. An interval that is wider than its figure tells little of it, but does not make another
+figure of it: what was measured keeps digits of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from __future__ import annotations
 import math
 
 __all__ = [
+    "NOT_KNOWN",
     "beside_limit",
+    "change_figure",
+    "change_figures",
+    "change_interval",
+    "change_words",
+    "drawn_change",
     "interval_words",
     "known_words",
     "last_place",
@@ -18,12 +25,18 @@ __all__ = [
     "place_words",
 ]
 
+NOT_KNOWN = "not known"
+"""An end of an interval of which so few runs tell nothing."""
+
 _DIGITS_OF_UNCERTAINTY = 2
 _DIGITS_ALONE = 3
 _MOST_DECIMALS = 6
 _DECIMALS_OF_EXACT = 3
 # So far beyond a limit is what arithmetic leaves.
 _ROUNDING = 1e-9
+# An end so many times as much as the ratio, or as little, tells nothing of it.
+_KNOWN_FACTOR = 100.0
+_PERCENT = 100.0
 
 
 def last_place(value: float, half_width: float | None) -> int:
@@ -38,12 +51,13 @@ def last_place(value: float, half_width: float | None) -> int:
     return _place(half_width, _DIGITS_OF_UNCERTAINTY)
 
 
-def measured_place(value: float, half_width: float) -> int:
+def measured_place(value: float, half_width: float | None) -> int:
     """Return the place of the last digit of a measured figure, which has at least two of its own.
 
-    A wide interval of a change must not make a figure of one side into nothing.
+    A wide interval must not make a figure into nothing.
     """
-    return min(last_place(value, half_width), _place(value, _DIGITS_OF_UNCERTAINTY))
+    place = last_place(value, half_width)
+    return min(place, _place(value, _DIGITS_OF_UNCERTAINTY)) if value else place
 
 
 def _place(value: float, digits: int) -> int:
@@ -64,13 +78,79 @@ def place_words(value: float, place: int, *, sign: bool = False) -> str:
 
 def known_words(value: float, low: float | None, high: float | None, *, sign: bool = False) -> str:
     """Return a figure with the digits that its interval allows."""
-    return place_words(value, last_place(value, _half(low, high)), sign=sign)
+    return place_words(value, measured_place(value, _half(low, high)), sign=sign)
 
 
 def interval_words(low: float, high: float, *, sign: bool = False) -> str:
     """Return an interval with the digits that its own width allows: ``106 to 241``."""
     place = last_place(high, _half(low, high))
-    return f"{place_words(low, place, sign=sign)} to {place_words(high, place, sign=sign)}"
+    # An end that is small beside the width is not rounded to nothing.
+    ends = (
+        place_words(one, min(place, _place(one, 1)) if one else place, sign=sign)
+        for one in (low, high)
+    )
+    return " to ".join(ends)
+
+
+def change_figures(percent: float, low: float, high: float) -> tuple[str, str, str]:
+    """Return a change in percent and both ends of its interval, with the digits that it allows.
+
+    None of them becomes another change by that: the ratio that it stands for keeps a digit, so that
+    -91 % is not -100 %, which would be nothing, and 990 % not 0 %. An end is not known where the
+    ratio is 100 times as much or as little as the one that was found, unless zero is beyond it.
+
+    >>> change_figures(-91.06, -99.9999, 2.1e14)
+    ('-91', 'not known', 'not known')
+    >>> change_figures(12.34, 9.8, 14.9)
+    ('+12.3', '+9.8', '+14.9')
+    """
+    half = _half(low, high)
+    is_low_known, is_high_known = _known_ends(percent, low, high)
+    return (
+        change_figure(percent, half),
+        change_figure(low, half) if is_low_known else NOT_KNOWN,
+        change_figure(high, half) if is_high_known else NOT_KNOWN,
+    )
+
+
+def change_figure(percent: float, half: float | None = None) -> str:
+    """Return a change in percent, rounded to no other change."""
+    place = min(
+        last_place(percent, half),
+        # Whole percents tell what is less than ten of them.
+        max(_place(percent, _DIGITS_OF_UNCERTAINTY), 0),
+        _place(_PERCENT + percent, 1),
+    )
+    return place_words(percent, place, sign=True)
+
+
+def _known_ends(percent: float, low: float, high: float) -> tuple[bool, bool]:
+    ratio, least, most = (1 + one / _PERCENT for one in (percent, low, high))
+    return low > 0 or least * _KNOWN_FACTOR >= ratio, high < 0 or most <= ratio * _KNOWN_FACTOR
+
+
+def change_interval(percent: float, low: float, high: float) -> str:
+    """Return the interval of a change in percent: ``+9.8 to +14.9``, ``+5 or more``."""
+    _, least, most = change_figures(percent, low, high)
+    if NOT_KNOWN not in {least, most}:
+        return f"{least} to {most}"
+    if least == most:
+        return NOT_KNOWN
+    return f"{most} or less" if least == NOT_KNOWN else f"{least} or more"
+
+
+def change_words(percent: float, low: float, high: float) -> str:
+    """Return a change with its interval within a sentence: ``+12.3 % (+9.8 to +14.9 %)``."""
+    change, between = change_figures(percent, low, high)[0], change_interval(percent, low, high)
+    if between == NOT_KNOWN:
+        return f"{change} % (how much of that is chance, so few runs do not tell)"
+    return f"{change} % ({between} %)"
+
+
+def drawn_change(percent: float, low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an interval as far as a figure shows them: what is not known is cut."""
+    ratio = _PERCENT + percent
+    return max(low, ratio / _KNOWN_FACTOR - _PERCENT), min(high, ratio * _KNOWN_FACTOR - _PERCENT)
 
 
 def _half(low: float | None, high: float | None) -> float | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fathom.units import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,12 +55,12 @@ def few_words(quantile: float, ios: int | None) -> str:
     return f"of {ios:,} I/Os, {what}: they carry no interval"
 
 
-def tails_words(latency_ios: Iterable[float | None], *, of: str = "cells") -> str:
+def tails_words(latency_ios: Iterable[float | None], *, of: str = "cell") -> str:
     """Say for how many runs with so many I/Os the 99th percentile rests on too few of them."""
     few = sum(are_few(0.99, one) for one in latency_ios)
     if not few:
         return ""
     return (
-        f"p99 of {few} {of} (marked {FEW}) is of fewer than {needed_ios(0.99)} I/Os, which carry "
-        "no interval: allow more time (--longest), or repeat these loads."
+        f"p99 of {counted(few, of)} (marked {FEW}) is of fewer than {needed_ios(0.99)} I/Os, "
+        "which carry no interval: allow more time (--longest), or repeat these loads."
     )

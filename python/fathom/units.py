@@ -19,6 +19,7 @@ __all__ = [
     "TIMES_S",
     "block_words",
     "clock_words",
+    "counted",
     "millis",
     "rate_words",
     "size_words",
@@ -95,3 +96,8 @@ def block_words(size_bytes: float, letters: str = "GMK") -> str:
 def millis(time_ns: float | None) -> float | None:
     """Return nanoseconds as milliseconds."""
     return None if time_ns is None else time_ns / NS_PER_MS
+
+
+def counted(count: int, what: str) -> str:
+    """Return how many there are of something: ``1 thread``, ``4 threads``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

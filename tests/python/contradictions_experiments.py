@@ -21,6 +21,7 @@ from fathom.findings import RULES
 from fathom.report.collect._compare import changes_of
 from fathom.report.collect._sweep import _tuned, sweep_sentences, tune_sentences
 from fathom.stats import compare_means
+from fathom.units import counted
 
 if TYPE_CHECKING:
     import random
@@ -135,7 +136,7 @@ class Experiments:
         rates = [one["figures"]["iops"] for one in best_runs]
         mean = math.exp(sum(map(math.log, rates)) / len(rates))
         hold(f"{mean:,.0f} IOPS" in headline, headline, mean)
-        hold(f"{threads} threads, depth {depth} " in headline, headline)
+        hold(f"{counted(threads, 'thread')}, depth {depth} " in headline, headline)
         hold(("NOT confirmed" in rest[0]) == (not outcome["is_confirmed"]), rest)
         points = {
             (one.threads, one.depth): one
@@ -257,9 +258,16 @@ class Experiments:
 
     @staticmethod
     def _judge_numbers(text: str, one: Any) -> None:  # noqa: ANN401 - A comparison.
-        """Hold the numbers of a change against the comparison: as many digits as are known."""
+        """Hold the numbers of a change against the comparison: as many digits as are known.
+
+        An end that is 100 times as much or as little is not told, unless zero is beyond it.
+        """
         told = number_in(text.partition(":")[2].replace("+", ""))
-        expected = [100 * one.change, 100 * one.low, 100 * one.high]
+        ratio = 1 + one.change
+        expected = [100 * one.change]
+        expected += [100 * one.low] * (one.low > 0 or 100 * (1 + one.low) >= ratio)
+        expected += [100 * one.high] * (one.high < 0 or 1 + one.high <= 100 * ratio)
         hold(len(told) == len(expected), text)
         for number, value in zip(told, expected, strict=True):
             hold(abs(number - value) <= max(0.0501, 50 * (one.high - one.low)), text, expected)
+            hold(abs(number - value) <= max(0.501, 0.0501 * abs(value)), text, expected)

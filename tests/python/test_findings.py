@@ -114,6 +114,9 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "cpu-contended": ([fabricated(warnings=[("cpu_contended", "It was so.")])], None),
     "io-limited": ([fabricated(warnings=[("io_limited", "It was so.")])], None),
     "stalled": ([fabricated(warnings=[("stalled", "It was so.")])], None),
+    "io-errors": ([fabricated(warnings=[("io_errors", "3 of 9 failed.")])], None),
+    "idle-between-ios": ([fabricated(warnings=[("idle_between_ios", "It was so.")])], None),
+    "shared-blocks": ([fabricated(warnings=[("shared_sequential_blocks", "It was so.")])], None),
     "extents-changed": ([fabricated(warnings=[("extents_changed", "It was so.")])], None),
     "constant-data": ([fabricated(warnings=[("constant_data", "It was so.")])], None),
     "allocating-writes": (

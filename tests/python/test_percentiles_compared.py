@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from fathom.experiments.compare._figures import SideFigures, compare_figures
 from fathom.experiments.compare.claims import _neighbour_sentences
 from fathom.experiments.compare.gate import verdict
 from fathom.experiments.compare.saved import compare_runs, parse_condition
+from fathom.experiments.noise_words import estimate_sentences
 from fathom.runners.saving import save_run
 from fathom.stats import Histograms, compare_means
 from fathom.stats.histogram import from_values
@@ -27,6 +29,7 @@ from fathom.stats.ranks import (
     sign_p_value,
     signed_rank_p_value,
 )
+from fathom.stats.runs import runs_percentile
 from simulated import many
 
 if TYPE_CHECKING:
@@ -208,3 +211,47 @@ def test_pairs_of_equals_with_outliers_differ_no_more_often_than_said() -> None:
             found = compare_means([*(1000 * a)], [*(1000 * b)], in_turns=True, is_drawn=True)
             wrong += found.is_different
         assert wrong / 600 <= 0.05 + 2 * 0.009
+
+
+def unlike(random: np.random.Generator, runs: int, ios: int) -> Histograms:
+    """Return runs whose shares of slow I/Os are half a per cent and one and a half by turns."""
+    slow = [0.005 + 0.010 * (at % 2) for at in range(runs)]
+    rows = [
+        1e5 * random.lognormal(0, 0.3, ios) * np.where(random.random(ios) < share, 20, 1)
+        for share in slow
+    ]
+    return Histograms([from_values(row) for row in rows])
+
+
+def test_few_runs_that_differ_lack_runs_and_no_number_of_ios_makes_up_for_them() -> None:
+    """Of 2 runs it said *A has 1,086,760 I/Os and needs more than 2,173,520*, and so on."""
+    random = np.random.default_rng(8)
+    for ios in (40_000, 400_000):
+        few = percentile_of_each_run(unlike(random, 2, ios), 0.99)
+        assert isinstance(few, TooFewIos)
+        assert (few.needed, few.runs) == (None, 2)
+        assert few.runs_needed is not None
+        # As many do, with no more I/Os than before.
+        enough = percentile_of_each_run(unlike(random, few.runs_needed + 2, ios // 10), 0.99)
+        assert not isinstance(enough, TooFewIos)
+        figures = compare_figures(SideFigures({"p99": few}, None), SideFigures({"p99": few}, None))
+        told = f"A has 2 runs, which differ too much in it, and needs about {few.runs_needed}"
+        assert told in figures.missing["p99"]
+        assert "p99" in figures.too_few
+
+
+def test_a_percentile_of_runs_that_differ_much_lacks_runs_and_not_ios() -> None:
+    random = np.random.default_rng(12)
+    few = unlike(random, 2, 40_000).quantile(0.99)
+    assert (few.low_ns, few.ios_needed) == (None, None)
+    assert few.runs_needed is not None
+    assert unlike(random, few.runs_needed + 2, 4_000).quantile(0.99).low_ns is not None
+    told = estimate_sentences(
+        {"p99": replace(runs_percentile(unlike(random, 12, 4_000), 0.99), low=None, runs_needed=14)}
+    )
+    assert told == [
+        "p99 has no interval, as the runs differ too much in it: it needs about 14 runs."
+    ]
+    # The bucket that holds it has all I/Os of each run up to it: they do not differ there.
+    alike = Histograms([{1000: 100_000, 9000: one} for one in (100, 500, 900)]).quantile(0.998)
+    assert (alike.low_ns, alike.high_ns, alike.runs_needed) == (1000, 9003, None)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fathom._digits import known_words
+from fathom._digits import change_figures
 from fathom.experiments.axes import parse_axes
 from fathom.experiments.compare.interleaved import (
     TurnsPlan,
@@ -45,8 +45,7 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     known = found.comparison.metrics
     # With the digits that the interval allows.
     shown = [
-        known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True)
-        for one in known.values()
+        change_figures(100 * one.change, 100 * one.low, 100 * one.high)[0] for one in known.values()
     ]
     assert column(changes, "Change") == shown
     assert column(changes, "Verdict")[0] == "better"

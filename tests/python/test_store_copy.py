@@ -106,7 +106,7 @@ def test_a_thousand_runs_go_to_a_server_and_back_value_by_value(
     assert len(before["runs"]) == COUNT
     done = command("store", "copy", filled, another)
     assert (done.returncode, done.stderr) == (0, f"{COUNT} runs copied\n")
-    assert f"Copied {COUNT} runs, 1 experiments and 2 baselines" in done.stdout
+    assert f"Copied {COUNT} runs, 1 experiment and 2 baselines" in done.stdout
     assert values(another) == before
     back = str(tmp_path / "back.sqlite")
     assert command("store", "copy", another, back).returncode == 0
@@ -195,7 +195,7 @@ def test_a_run_that_came_alone_finds_its_experiment_later(tmp_path: Path) -> Non
     first, second = str(tmp_path / "1.sqlite"), str(tmp_path / "2.sqlite")
     fill(first, 6)
     done = command("store", "copy", first, second, "1", "alone")
-    assert "Copied 2 runs, 0 experiments and 1 baselines" in done.stdout
+    assert "Copied 2 runs, 0 experiments and 1 baseline" in done.stdout
     assert command("store", "copy", first, second).returncode == 0
     assert values(second) == values(first)
 
@@ -205,7 +205,7 @@ def test_an_experiment_is_one_file_that_import_takes(tmp_path: Path) -> None:
     fill(first, 6)
     file = tmp_path / "e1.sqlite"
     done = command("export", "e1", "golden", "-o", file, "--store", first)
-    assert (done.returncode, done.stdout) == (0, f"Exported 2 runs and 1 experiments to {file}\n")
+    assert (done.returncode, done.stdout) == (0, f"Exported 2 runs and 1 experiment to {file}\n")
     assert not [one for one in tmp_path.iterdir() if one.name.startswith("e1.sqlite-")]
     assert command("export", "e1", "-o", file, "--store", first).returncode == 3
     done = command("import", file, "--store", second)

@@ -114,7 +114,7 @@ def test_what_is_damaged_is_told(kept: Path) -> None:
         raw.commit()
     done = command("store", "check", "--store", kept)
     assert done.returncode == 1
-    assert f"read {RUNS} runs and 1 experiments" in done.stdout
+    assert f"read {RUNS} runs and 1 experiment" in done.stdout
     for words in ("run 3: its result", "run 4: its request", "experiment e1: its plan"):
         assert words in done.stdout
     # What is damaged keeps nobody from packing the rest.

@@ -68,7 +68,7 @@ def change(address: str, *statements: str) -> None:
 def test_both_kinds_are_checked_and_what_is_damaged_is_told(address: str) -> None:
     fill(address)
     done = command("store", "check", "--store", address)
-    assert (done.returncode, done.stdout) == (0, f"read {RUNS} runs and 1 experiments\n")
+    assert (done.returncode, done.stdout) == (0, f"read {RUNS} runs and 1 experiment\n")
     byte = "x'00ff'" if "://" not in address else r"'\x00ff'::bytea"
     change(
         address,
@@ -131,7 +131,7 @@ def test_a_store_moves_between_file_and_server(ways: str, tmp_path: Path, server
     before = whole(source)
     done = command("store", "move", source, target)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"moved {RUNS} runs and 1 experiments")
+    assert done.stdout.startswith(f"moved {RUNS} runs and 1 experiment")
     assert whole(target) == before
     assert not Path(source).exists()
     if "server to" in ways:

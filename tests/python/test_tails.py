@@ -79,7 +79,7 @@ def test_a_sweep_marks_percentiles_of_too_few_ios(ios: int, is_few: bool) -> Non
     }
     texts = {one.key: one.text for one in sweep_claims(outcome, ToldRuns())}
     assert ("tails" in texts) == is_few
-    assert not is_few or texts["tails"].startswith("p99 of 1 cells (marked ?)")
+    assert not is_few or texts["tails"].startswith("p99 of 1 cell (marked ?)")
     assert tails_words([None]) == ""
 
 
@@ -95,7 +95,7 @@ def test_a_tuning_marks_percentiles_of_too_few_ios(ios: int, is_few: bool) -> No
         "points": [{"threads": 1, "depth": 1, "figures": {"latency_ios": ios, "iops": 1.0}}],
     }
     texts = [one.text for one in tune_claims(outcome, ToldRuns()) if one.key == "tails"]
-    assert [one.startswith("p99 of 1 runs (marked ?)") for one in texts] == [True] * is_few
+    assert [one.startswith("p99 of 1 run (marked ?)") for one in texts] == [True] * is_few
 
 
 @pytest.mark.parametrize(("ios", "is_few"), [(300, True), (5000, False)])

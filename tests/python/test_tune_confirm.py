@@ -142,4 +142,4 @@ def test_a_confirming_run_that_fails_confirms_nothing() -> None:
     confirming.add((1, 16), None)
     found = confirming.concluded()
     assert (found.is_supported, found.is_contradicted) == (False, True)
-    assert "1 threads, depth 16 failed" in found.evidence[0]
+    assert "1 thread, depth 16 failed" in found.evidence[0]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from fabricated import fabricated
 from fathom.experiments._run_times import LEAST_RUN_S, expected_run_s
 from fathom.experiments.axes import parse_axes
 from fathom.experiments.compare.interleaved import TurnsPlan
@@ -14,6 +16,7 @@ from fathom.experiments.tune._confirm import Confirming
 from fathom.experiments.tune._reasons import reasons
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.experiments.tune.knee_search import Goal, KneeSearch
+from fathom.runners.native import stored_figures
 from fathom.stats import fit_scalability
 from fathom.store import Store
 from simulated_device import Load, SimulatedDevice
@@ -79,6 +82,46 @@ def test_an_interval_without_an_end_is_not_told() -> None:
     assert "throughput changes by" in said
     assert "inf" not in said
     assert "how much of that is chance, so few runs do not tell" in said
+
+
+@pytest.mark.parametrize(
+    ("mean", "busiest", "thread", "own", "words"),
+    [
+        # Another process had the other CPU; the thread of load slept at a limit of I/O.
+        (50.0, 100.0, 0.7, 0.3, None),
+        (50.0, 100.0, 99.0, 49.5, "a thread of load used 99 % of one CPU"),
+        (100.0, 100.0, 100.0, 98.0, "all CPUs are busy (100 %): the machine is the limit"),
+        (100.0, 100.0, 7.0, 12.0, "of which the threads of load used 12 %"),
+        # What an older version kept does not tell whose it was.
+        (50.0, 100.0, None, None, None),
+    ],
+)
+def test_a_full_cpu_counts_by_whose_time_it_was(
+    mean: float, busiest: float, thread: float | None, own: float | None, words: str | None
+) -> None:
+    """Under a limit of I/O it said *Core-bound*, and *more threads would spread the load*."""
+    search = searched(by_threads, "1..2", "1..2", [(1, 1), (1, 2)])
+    search.measured[1, 1] = [
+        replace(
+            one,
+            cpu_percent=mean,
+            busiest_cpu_percent=busiest,
+            busiest_thread_percent=thread,
+            load_cpu_percent=own,
+        )
+        for one in search.measured[1, 1]
+    ]
+    said = [one for one in reasons(search, (1, 1), None) if "CPU" in one]
+    assert len(said) == (words is not None)
+    assert words is None or words in said[0]
+
+
+def test_the_cpu_time_of_a_run_is_that_of_its_threads() -> None:
+    figures = stored_figures(fabricated(idle_percent=(95.0, 0.0)))
+    assert figures.busiest_cpu_percent == 100
+    assert figures.busiest_thread_percent is not None
+    assert figures.load_cpu_percent is not None
+    assert figures.load_cpu_percent <= figures.busiest_thread_percent < 95
 
 
 def test_defect_8_a_peak_that_no_point_shows_has_no_number() -> None:

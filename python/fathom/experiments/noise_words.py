@@ -60,6 +60,11 @@ def _own(name: str, found: RunsEstimate) -> list[str]:
             else f"has no interval: it needs {needs}"
         )
         sentences.append(f"{name} {what}.")
+    elif found.is_tested and not found.can_tell:
+        more = "more than 1,000" if found.runs_needed is None else f"about {found.runs_needed:,}"
+        sentences.append(
+            f"{name} has no interval, as the runs differ too much in it: it needs {more} runs."
+        )
     elif found.can_tell and found.widened >= _TOLD_WIDENING:
         sentences.append(
             f"Neighbouring runs resemble each other in {name}, be it by chance: its interval is "

@@ -430,7 +430,8 @@ def _concluded(
     sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
     outcome: dict[str, object] = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
-        "is_steady": None if steady is None else steady.is_steady,
+        # Fewer rounds than the rules look at tell nothing.
+        "is_steady": steady.is_steady if steady is not None and steady.checks else None,
         "is_precise": precise,
         "sentences": sentences,
     }

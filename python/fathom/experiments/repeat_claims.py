@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._digits import known_words
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +44,10 @@ def rate_sentence(count: int, estimate: KnownRate) -> str:
     mean, low, high, confidence = estimate
     rate = known_words(mean, low, high)
     if low is None or high is None or not mean:
-        return f"{count} runs gave {rate} IOPS, of which no interval can be told."
+        return f"{counted(count, 'run')} gave {rate} IOPS, of which no interval can be told."
     level = f"at {100 * confidence:g} % confidence"
     share = _share_words(50 * (high - low) / mean)
-    return f"{count} runs gave {rate} IOPS, known to within {share} % {level}."
+    return f"{counted(count, 'run')} gave {rate} IOPS, known to within {share} % {level}."
 
 
 def _share_words(percent: float) -> str:

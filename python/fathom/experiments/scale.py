@@ -18,6 +18,7 @@ from fathom.experiments.session import (
     failed_words,
 )
 from fathom.store.damage import damage_told
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -190,7 +191,8 @@ def resume_scale(
         arguments = [str(one) for one in plan.get("arguments", ())]
     if counts and fleet.host_count() != counts[-1]:
         raise InvalidRequestError(
-            f"experiment e{experiment_id} was begun with {counts[-1]} hosts, and the fleet has "
+            f"experiment e{experiment_id} was begun with {counted(counts[-1], 'host')}, and "
+            "the fleet has "
             f"{fleet.host_count()} now: name those of then (--hosts), or scale again"
         )
     found = session.resume(
@@ -233,7 +235,8 @@ def sentences(found: Scaling) -> Iterator[str]:
         gained = (after.iops or 0) / (before.iops or 1)
         if gained < 1 + 0.1 * (after.hosts / before.hosts - 1):
             yield (
-                f"From {before.hosts} to {after.hosts} hosts the sum stays: what they share is at "
+                f"From {before.hosts} to {counted(after.hosts, 'host')} the sum stays: what "
+                "they share is at "
                 "its limit."
             )
             return

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HOST_IN_THE_WAY",
     "OTHERS_ANSWERED",
+    "STALLED_AT_END",
     "Case",
     "Confidence",
     "Finding",
@@ -29,6 +30,9 @@ OTHERS_ANSWERED = frozenset({"not_the_device"})
 
 HOST_IN_THE_WAY = frozenset({"cpu_contended", "cpu_throttled", "cpu_stolen", "suspended"})
 """Warnings by which the host kept the load from running, so that the time is not the device's."""
+
+STALLED_AT_END = frozenset({"stalled_at_end"})
+"""A part of the measured time had no I/Os at all: its mean rate is that of no load."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from fathom._digits import interval_words, known_words
+from fathom._digits import change_figures, change_interval, change_words
 from fathom._text import one_line
 from fathom.gates.judged import worst
 from fathom.units import rate_words, time_words
@@ -65,16 +65,19 @@ def measured_cell(check: Check) -> str:
 
 def change_cells(check: Check) -> tuple[str, str] | None:
     """Return the change and its interval in percent; None of a limit on the figure itself."""
+    found = _percents(check)
+    return None if found is None else (change_figures(*found)[0], change_interval(*found))
+
+
+def _percents(check: Check) -> tuple[float, float, float] | None:
     if check.change is None or check.change_low is None or check.change_high is None:
         return None
-    low, high = 100 * check.change_low, 100 * check.change_high
-    change = known_words(100 * check.change, low, high, sign=True)
-    return change, interval_words(low, high, sign=True)
+    return 100 * check.change, 100 * check.change_low, 100 * check.change_high
 
 
 def _change_cell(check: Check) -> str:
-    cells = change_cells(check)
-    return "" if cells is None else f"{cells[0]} % ({cells[1]} %)"
+    found = _percents(check)
+    return "" if found is None else change_words(*found)
 
 
 def _escaped(text: str) -> str:

@@ -20,6 +20,7 @@ from fathom.metrics import quantile_of, run_buckets, run_value
 from fathom.stats import Histograms, runs_mean, runs_percentile
 from fathom.stats.noise import LEAST_RUNS
 from fathom.store import NotFoundError
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,7 +163,9 @@ def _change_check(
     change = change_words(compared, metric).removeprefix("B against A, ")
     why = f"; {', '.join(one.doubts)}" if decision == "cannot tell" and one.doubts else ""
     if decision == "cannot tell":
-        why += f"; {one.b_runs} runs against {one.a_runs}: measure more, best interleaved"
+        why += (
+            f"; {counted(one.b_runs, 'run')} against {one.a_runs}: measure more, best interleaved"
+        )
     return Check(
         limit,
         decision,

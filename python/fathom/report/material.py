@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from fathom._digits import interval_words, known_words
+from fathom._digits import change_words
 from fathom.report._words import with_micro
 
 if TYPE_CHECKING:
@@ -325,9 +325,7 @@ class Change:
     @property
     def words(self) -> str:
         """The change and its interval, with the digits that the interval allows."""
-        low, high = self.low_percent, self.high_percent
-        change = known_words(self.percent, low, high, sign=True)
-        return f"{change} % ({interval_words(low, high, sign=True)})"
+        return change_words(self.percent, self.low_percent, self.high_percent)
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def stored_figures(result: Result) -> Figures:
         known = span.stop.confidence
     spans = (one["time_spans"][0] for one in (result.raw, *result.raw.get("parts", ())))
     used = [cpu["user_percent"] + cpu["kernel_percent"] for span in spans for cpu in span["cpu"]]
+    threads = _thread_percents(result)
     return Figures(
         iops=iops,
         mib_per_s=mib_per_s,
@@ -106,7 +107,18 @@ def stored_figures(result: Result) -> Figures:
         cpu_percent=span.cpu_percent,
         busiest_cpu_percent=max(used, default=None),
         latency_ios=None if span.total.latency is None else span.total.latency.count,
+        load_cpu_percent=sum(threads) / len(used) if used and threads else None,
+        busiest_thread_percent=max(threads, default=None),
     )
+
+
+def _thread_percents(result: Result) -> list[float]:
+    """Return what each thread of load used of one CPU; nothing of another tool's."""
+    span = result.time_spans[0]
+    if result.raw["tool"]["name"] != OWN_TOOL or not span.measured_ns:
+        return []
+    # A thread that hands over many I/Os at once notices the end of the time late.
+    return [min(100 * one.cpu_ns / span.measured_ns, 100.0) for one in span.threads]
 
 
 def _series_half_width(result: Result) -> float | None:

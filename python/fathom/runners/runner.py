@@ -34,6 +34,9 @@ class Figures:
     latency_ios
         Of how many I/Os the latencies are. The percentiles have no interval: the I/Os of a run are
         not independent, and few of them carry none anyhow.
+    load_cpu_percent, busiest_thread_percent
+        What the threads of load used of all CPUs, and the busiest one of one CPU; None if unknown.
+        What else runs on this machine is not in them.
 
     """
 
@@ -49,6 +52,8 @@ class Figures:
     cpu_percent: float | None
     busiest_cpu_percent: float | None
     latency_ios: int | None = None
+    load_cpu_percent: float | None = None
+    busiest_thread_percent: float | None = None
 
 
 @dataclass(frozen=True)

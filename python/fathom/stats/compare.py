@@ -18,6 +18,7 @@ from fathom.stats.floats import as_values
 from fathom.stats.mean import LEAST_VALUES, long_run
 from fathom.stats.ranks import LEAST_FOR_RANKS, flip_p_value, sign_p_value, signed_rank_p_value
 from fathom.stats.spread import find_outliers
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -277,7 +278,8 @@ def _side(runs: Sequence[Values], pilot: int | None) -> Side:
     only = series[0].reshape(-1)
     if only.size < LEAST_VALUES:
         raise ValueError(
-            f"one run with {only.size} intervals tells nothing of its spread: repeat it, or keep "
+            f"one run with {counted(only.size, 'interval')} tells nothing of its spread: "
+            "repeat it, or keep "
             f"at least {LEAST_VALUES} intervals (-D)"
         )
     found = long_run(only)

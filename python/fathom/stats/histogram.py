@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import FloatArray, Values
 
-__all__ = ["Histograms", "QuantileEstimate", "bucket_widths_ns", "ios_needed"]
+__all__ = ["Histograms", "QuantileEstimate", "bucket_widths_ns", "ios_needed", "more_runs"]
 
 _SUB_BUCKET_BITS = 10
+# Nobody makes more.
+_MOST_RUNS = 1000
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class QuantileEstimate:
     between_runs: bool
     ios: int = 0
     ios_needed: int | None = None
+    runs_needed: int | None = None
     is_greatest: bool = False
     noise: tuple[Noise, ...] = ()
     widened: float = 1.0
@@ -155,7 +158,12 @@ class Histograms:
             confidence=confidence,
             between_runs=len(self.counts) > 1,
             ios=ios,
-            ios_needed=None if ends or noise else _more_ios(needed, ios),
+            ios_needed=None if ends or noise else self._more_ios(needed, ios),
+            runs_needed=(
+                None
+                if ends or noise or ios < needed
+                else self._more_runs(place, quantile, confidence, widened)
+            ),
             is_greatest=math.ceil(quantile * ios * (1 - 1e-12)) >= ios,
             noise=noise,
             widened=widened,
@@ -197,11 +205,29 @@ class Histograms:
         student = widened * float(stdtrit(runs - 1, (1 + confidence) / 2))
         error = float(np.linalg.norm(self.residuals(place))) * math.sqrt(runs / (runs - 1)) / ios
         half = student * error
-        if not 1 / ios < quantile - half < quantile + half < 1 - 1 / ios:
+        # Runs whose I/Os all lie in one bucket do not differ at all.
+        if not 1 / ios < quantile - half <= quantile + half < 1 - 1 / ios:
             return None
         cumulated = np.cumsum(self.counts.sum(axis=0))
         low, high = (_place(cumulated, quantile + side * half) for side in (-1, 1))
         return min(low, self._tested_end(quantile, student)), high
+
+    def _more_ios(self, needed: float, ios: int) -> int | None:
+        """Return how many I/Os would carry an interval; None where they are not what is missing."""
+        if math.isinf(needed) or (ios >= needed and len(self.counts) > 1):
+            return None
+        return max(math.ceil(needed), ios + 1)
+
+    def _more_runs(
+        self, place: int, quantile: float, confidence: float, widened: float
+    ) -> int | None:
+        """Return how many runs would carry an interval, as these differ too much for theirs."""
+        runs, ios = len(self.counts), float(self.counts.sum())
+        if runs == 1:
+            return None
+        # By how much the share of I/Os up to the bucket differs from run to run.
+        spread = float(np.linalg.norm(self.residuals(place))) * runs / math.sqrt(runs - 1) / ios
+        return more_runs(widened * spread, runs, min(quantile, 1 - quantile) - 1 / ios, confidence)
 
     def _tested_end(self, quantile: float, student: float) -> int:
         """Return the first bucket whose share of I/Os is not shown to be below the quantile."""
@@ -228,12 +254,16 @@ def ios_needed(quantile: float, runs: int, confidence: float) -> float:
     return float(stdtrit(runs - 1, (1 + confidence) / 2)) ** 2 / rare
 
 
-def _more_ios(needed: float, ios: int) -> int | None:
-    """Return how many I/Os would carry an interval where these carry none."""
-    if math.isinf(needed):
-        return None
-    # Runs that differ much need more than independent I/Os do.
-    return max(math.ceil(needed), 2 * ios) if ios >= needed else math.ceil(needed)
+def more_runs(spread: float, runs: int, room: float, confidence: float) -> int | None:
+    """Return how many runs of this spread have an interval that reaches no farther than ``room``.
+
+    Student's factor falls steeply with the number of runs, which no number of I/Os of the same few
+    runs makes up for. None if 1,000 runs would not do.
+    """
+    counts = np.arange(max(runs, 1) + 1, _MOST_RUNS + 1)
+    half = stdtrit(counts - 1, (1 + confidence) / 2) * spread / np.sqrt(counts)
+    enough = counts[half < room]
+    return int(enough[0]) if enough.size else None
 
 
 def _order_places(

@@ -10,13 +10,13 @@ is the percentile of all I/Os, and their spread is that of its interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
 
-from fathom.stats.histogram import bucket_widths_ns, ios_needed
+from fathom.stats.histogram import bucket_widths_ns, ios_needed, more_runs
 
 if TYPE_CHECKING:
     from fathom.stats.floats import FloatArray
@@ -36,17 +36,22 @@ class TooFewIos:
     value_ns
         The percentile of all I/Os.
     ios, needed
-        How many there are, and how many would carry an interval at least.
+        How many there are, and how many would carry an interval at least; None if there are enough.
     is_greatest
         The value is the greatest of all latencies, and tells no more than that.
+    runs, runs_needed
+        How many runs there are, and how many would carry an interval where the runs differ so much
+        that theirs reaches beyond all I/Os; None if no reasonable number would.
 
     """
 
     quantile: float
     value_ns: float
     ios: int
-    needed: int
+    needed: int | None
     is_greatest: bool
+    runs: int = 0
+    runs_needed: int | None = None
 
 
 def percentile_of_each_run(
@@ -76,8 +81,12 @@ def percentile_of_each_run(
     half = float(stdtrit(max(runs - 1, 1), (1 + confidence) / 2)) * error
     half = max(half, math.sqrt(quantile * (1 - quantile) / found.ios))
     if not carried or not 1 / found.ios < quantile - half < quantile + half < 1 - 1 / found.ios:
-        more = needed if not carried else 2 * found.ios
-        return TooFewIos(quantile, found.value_ns, found.ios, more, found.is_greatest)
+        few = TooFewIos(quantile, found.value_ns, found.ios, needed, found.is_greatest, runs)
+        if not carried:
+            return few
+        room = min(quantile, 1 - quantile) - 1 / found.ios
+        spread = error * math.sqrt(runs)
+        return replace(few, needed=None, runs_needed=more_runs(spread, runs, room, confidence))
     slope = (math.log(edges.at(quantile + half)) - math.log(edges.at(quantile - half))) / (2 * half)
     return np.asarray(middle * np.exp(-residuals * runs / found.ios * slope))
 

@@ -48,6 +48,8 @@ class RunsEstimate:
         The interval of the median run by order statistics, where the mean has none.
     ios_needed
         Of a percentile, how many I/Os would carry an interval, if there are fewer.
+    runs_needed
+        Of a percentile, how many runs would, where these differ so much that theirs has no end.
     is_greatest
         Of a percentile: it is the greatest of all latencies, and nothing else.
     unseen_share, unseen_resemblance
@@ -68,6 +70,7 @@ class RunsEstimate:
     median_low: float | None = None
     median_high: float | None = None
     ios_needed: int | None = None
+    runs_needed: int | None = None
     is_greatest: bool = False
     unseen_share: float = 1.0
     unseen_resemblance: float = 1.0
@@ -154,6 +157,7 @@ def runs_percentile(
         needed=needed_runs(found.noise) if is_tested else LEAST_RUNS,
         is_tested=is_tested,
         ios_needed=found.ios_needed,
+        runs_needed=found.runs_needed,
         is_greatest=found.is_greatest,
         unseen_share=unseen_share(runs),
         unseen_resemblance=unseen_resemblance(runs),

@@ -19,6 +19,7 @@ from fathom._p_values import p_equation
 from fathom.stats.floats import as_values
 from fathom.stats.mean import LEAST_VALUES
 from fathom.stats.spread import find_drift, find_outliers
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,10 @@ def find_steadiness(values: Values) -> Steadiness:
     series = as_values(values)
     mean = abs(float(series.mean()))
     if series.size < LEAST_ROUNDS or mean == 0:
-        words = f"{series.size} rounds tell nothing, it takes {LEAST_ROUNDS}"
+        words = (
+            f"{counted(series.size, 'round')} tell{'s' * (series.size == 1)} nothing, it "
+            f"takes {LEAST_ROUNDS}"
+        )
         if series.size >= LEAST_ROUNDS:
             words = f"there was nothing in {series.size} rounds"
         return Steadiness("cannot tell", "few", words, LEAST_ROUNDS)

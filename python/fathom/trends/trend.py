@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from fathom import _digits
 from fathom._claims import Claim
-from fathom._digits import interval_words, known_words
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import FIGURES
@@ -20,6 +20,7 @@ from fathom.experiments.told_runs import told_runs
 from fathom.metrics import higher_is_better, metric_column, run_value
 from fathom.stats import compare_means, find_change_points
 from fathom.stats.change_points import LEAST_LEVEL
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -315,7 +316,7 @@ def _headline(metric: str, runs: Sequence[RunSummary], levels: Sequence[Level]) 
         few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
         return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
     if len(levels) == 1:
-        return f"{name[:1].upper()}{name[1:]}: no change is shown in {len(runs)} runs"
+        return f"{name[:1].upper()}{name[1:]}: no change is shown in {counted(len(runs), 'run')}"
     count = len(levels) - 1
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
     last = levels[-1]
@@ -331,12 +332,12 @@ def figure_words(metric: str) -> str:
 
 def change_words(metric: str, runs: Sequence[RunSummary], level: Level) -> str:
     """Return when a level began, between which runs, and by how much it differs."""
-    low, high = 100 * (level.low or 0.0), 100 * (level.high or 0.0)
-    change = known_words(100 * (level.change or 0.0), low, high, sign=True)
+    ends = (100 * (one or 0.0) for one in (level.change, level.low, level.high))
+    change = _digits.change_words(*ends).removesuffix(")")
     before, after = runs[level.first - 1], runs[level.first]
     return (
         f"between run {before.id} and run {after.id} ({day_words(after)}), {figure_words(metric)} "
-        f"{change} % ({interval_words(low, high, sign=True)} %, p {p_equation(level.p_value or 0)})"
+        f"{change}, p {p_equation(level.p_value or 0)})"
     )
 
 

@@ -24,7 +24,7 @@ from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.experiments import compare as comparing
-from fathom.units import clock_words
+from fathom.units import clock_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +172,7 @@ def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
     if found.comparison is None:
         typer.echo("There are fewer than 2 pairs of runs: nothing can be compared.")
     else:
-        typer.echo(f"{pairs} pairs of runs")
+        typer.echo(f"{counted(pairs, 'pair')} of runs")
         tell_fleet()
         show_comparison(found.comparison)
         if not found.is_precise and found.failure is None:

@@ -11,6 +11,7 @@ import typer
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.store.references import experiment_number
+from fathom.units import counted
 
 __all__ = ["delete"]
 
@@ -32,7 +33,11 @@ def delete(
         others = [one for one, number in numbers.items() if number is None]
         run_ids = {run_id for one in others for run_id in opened.baselines.run_ids(one)}
         count = len(run_ids) + sum(opened.experiments.get(one).run_count for one in experiments)
-        _ask(f"Delete {count} runs and {len(experiments)} experiments from {opened.name}?", yes=yes)
+        _ask(
+            f"Delete {counted(count, 'run')} and {counted(len(experiments), 'experiment')} "
+            f"from {opened.name}?",
+            yes=yes,
+        )
         if run_ids:
             opened.runs.delete(run_ids)
         for experiment_id in experiments:
@@ -41,7 +46,7 @@ def delete(
             gone = {"runs": count, "run_ids": sorted(run_ids), "experiment_ids": experiments}
             typer.echo(json.dumps({"deleted": gone}, indent=2))
             return
-        typer.echo(f"deleted {count} runs and {len(experiments)} experiments")
+        typer.echo(f"deleted {counted(count, 'run')} and {counted(len(experiments), 'experiment')}")
 
 
 def _ask(question: str, *, yes: bool) -> None:

@@ -37,6 +37,7 @@ from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.plain import unguarded
 from fathom.errors import InvalidRequestError
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,8 @@ def export_store(
             with new_file(place) as unfinished:
                 shutil.copyfile(whole, unfinished)
     typer.echo(
-        f"Exported {len(done.new_runs)} runs and {len(done.new_experiments)} experiments to {place}"
+        f"Exported {counted(len(done.new_runs), 'run')} and "
+        f"{counted(len(done.new_experiments), 'experiment')} to {place}"
     )
 
 

@@ -19,6 +19,7 @@ from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.fleet import hosts_table
 from fathom.cli.views.runs import console
 from fathom.fleet.address import DEFAULT_PORT, FleetAddress, host_and_port
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -63,7 +64,7 @@ def certificates(
         made = fleets.make_certificates(Path(folder), names, days)
     except fathom.FathomError as error:
         fail(error, exit_code(error))
-    typer.echo(f"{len(made)} files in {folder}, valid for {days} days:")
+    typer.echo(f"{counted(len(made), 'file')} in {folder}, valid for {counted(days, 'day')}:")
     typer.echo("  ca.pem                 for every host")
     typer.echo("  ca.key                 for nobody: who has it can make any certificate")
     for name in dict.fromkeys(names):

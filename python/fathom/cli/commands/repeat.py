@@ -10,7 +10,7 @@ import typer
 
 import fathom
 from fathom import experiments
-from fathom._digits import known_words, last_place, place_words
+from fathom._digits import known_words, last_place, measured_place, place_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._repeat_prepared import (
@@ -37,12 +37,13 @@ from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, text_table
-from fathom.units import clock_words
+from fathom.units import clock_words, counted
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.experiments.prepare import Estimate
     from fathom.experiments.repeat import MetricSummary, RepeatPolicy, Repetition
+    from fathom.stats import Drift
     from fathom.store import Store
 
 __all__ = ["repeat"]
@@ -152,7 +153,8 @@ def _show_forecast(wish: _Wish, one_s: float, estimate: Estimate | None, *, as_j
     if estimate is not None:
         show_estimate(kind, estimate, is_asked=True)
     typer.echo(
-        f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
+        f"{counted(policy.pilot, 'run')}, about {clock_words(least_s)}; their spread tells how "
+        "many more "
         f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
     )
 
@@ -221,7 +223,7 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     if rows:
         tell_fleet()
         console().print(
-            text_table(f"{len(found.run_ids)} runs", columns, rows, spare=("median", "CoV %"))
+            text_table(counted(len(found.run_ids), "run"), columns, rows, spare=("median", "CoV %"))
         )
     for sentence in _sentences(found):
         typer.echo(sentence)
@@ -231,7 +233,7 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
 def _row(name: str, one: MetricSummary) -> list[str]:
     unit, words = experiments.unit_of(name)
     found = one.estimate
-    place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
+    place = measured_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
     return [
         f"{name}{words}",
         *experiments.shown_figure(name, found),
@@ -240,10 +242,15 @@ def _row(name: str, one: MetricSummary) -> list[str]:
         if found.can_tell
         else known_words(one.median / unit, None, None),
         _two_digits(100 * one.coefficient_of_variation),
-        _two_digits(100 * one.drift.share, sign=True)
-        if one.drift and one.drift.is_drifting
-        else "none",
+        _drift_words(one.drift),
     ]
+
+
+def _drift_words(found: Drift | None) -> str:
+    """Return the drift in percent; fewer runs than 8 tell nothing of one."""
+    if found is None:
+        return "-"
+    return _two_digits(100 * found.share, sign=True) if found.is_drifting else "none"
 
 
 def _sentences(found: Repetition) -> list[str]:
@@ -255,7 +262,8 @@ def _sentences(found: Repetition) -> list[str]:
                 f"Run {run_id} is an outlier of {name}: {abs(outlier.deviations):.1f} deviations "
                 f"{'above' if outlier.deviations > 0 else 'below'} the others."
             )
-    if found.steady is not None:
+    # Fewer rounds than the rules look at are told below.
+    if found.steady is not None and found.steady.checks:
         words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
         sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
     judged = found.metrics.get("iops")

@@ -13,7 +13,7 @@ import fathom.store as stores
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.store.where import store_file
-from fathom.units import size_words
+from fathom.units import counted, size_words
 
 __all__ = ["app"]
 
@@ -55,7 +55,7 @@ def copy(
         nonlocal told
         if len(done.new_runs) // _TOLD_RUNS > told:
             told = len(done.new_runs) // _TOLD_RUNS
-            typer.echo(f"{len(done.new_runs)} runs copied", err=True)
+            typer.echo(f"{counted(len(done.new_runs), 'run')} copied", err=True)
 
     with opened_store(source, make=False) as here, opened_store(target) as there:
         done = stores.copy_store(here, there, references or [], on_copied=tell)
@@ -65,8 +65,10 @@ def copy(
         return
     before = len(done.runs) - len(done.new_runs)
     typer.echo(
-        f"Copied {len(done.new_runs)} runs, {len(done.new_experiments)} experiments and "
-        f"{done.new_baselines} baselines to {where}; {before} runs were there already"
+        f"Copied {counted(len(done.new_runs), 'run')}, "
+        f"{counted(len(done.new_experiments), 'experiment')} and "
+        f"{counted(done.new_baselines, 'baseline')} to {where}; {counted(before, 'run')} "
+        f"{'was' if before == 1 else 'were'} there already"
     )
     for kind, numbers in (("e", done.experiments), ("", done.runs)):
         for old, new in numbers.items():
@@ -86,7 +88,9 @@ def check(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
     else:
-        typer.echo(f"read {found.runs} runs and {found.experiments} experiments")
+        typer.echo(
+            f"read {counted(found.runs, 'run')} and {counted(found.experiments, 'experiment')}"
+        )
         for words in found.faults:
             typer.echo(words)
     if found.faults:
@@ -105,7 +109,7 @@ def compact(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
         nonlocal told
         if count // _TOLD_RUNS > told:
             told = count // _TOLD_RUNS
-            typer.echo(f"{count} runs packed", err=True)
+            typer.echo(f"{counted(count, 'run')} packed", err=True)
 
     try:
         done = stores.compact_store(store, tell)
@@ -115,7 +119,7 @@ def compact(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
         typer.echo(json.dumps(asdict(done), indent=2))
         return
     sizes = f"{size_words(done.before_bytes)} became {size_words(done.after_bytes)}"
-    typer.echo(f"packed {done.runs} runs; {sizes}")
+    typer.echo(f"packed {counted(done.runs, 'run')}; {sizes}")
 
 
 @app.command("move")
@@ -139,6 +143,9 @@ def move(
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
-    typer.echo(f"moved {found.runs} runs and {found.experiments} experiments to {target}")
+    typer.echo(
+        f"moved {counted(found.runs, 'run')} and {counted(found.experiments, 'experiment')} to "
+        f"{target}"
+    )
     for words in found.faults:
         typer.echo(f"it was damaged before: {words}", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fathom._digits import interval_words, known_words, measured_place, place_words
+from fathom._digits import change_figures, change_interval, measured_place, place_words
 from fathom._p_values import p_equation, p_text
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
@@ -37,13 +37,14 @@ def show_comparison(found: RunComparison) -> None:
     for name, one in found.metrics.items():
         unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (NS_PER_MS, " ms")
         means = one.a_mean, one.b_mean
+        changed = 100 * one.change, 100 * one.low, 100 * one.high
         rows.append(
             [
                 f"{name}{words}",
                 # Each mean has the digits that the change is known to.
                 *(place_words(mean / unit, _place(one, mean / unit)) for mean in means),
-                known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True),
-                interval_words(100 * one.low, 100 * one.high, sign=True),
+                change_figures(*changed)[0],
+                change_interval(*changed),
                 p_text(one.p_value if one.family_p_value is None else one.family_p_value),
                 found.word(name) + row_mark(found.rules),
             ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.cli.views.runs import text_table
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,4 +33,4 @@ def hosts_table(hosts: Sequence[ShownHost]) -> WholeTable:
         ]
         for one in hosts
     ]
-    return text_table(f"{len(hosts)} hosts", columns, rows)
+    return text_table(counted(len(hosts), "host"), columns, rows)

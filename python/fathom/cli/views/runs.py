@@ -13,7 +13,7 @@ from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.hosts import host_figures, lost_sentence, overlap_sentence
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -137,7 +137,7 @@ def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
             ]
         )
     columns = ("host", "IOPS>", "MiB/s>", "p99 ms>", "skew ms>", "note")
-    return text_table(f"{len(hosts)} hosts", columns, rows)
+    return text_table(counted(len(hosts), "host"), columns, rows)
 
 
 def _span_table(number: int, span: TimeSpan) -> WholeTable:

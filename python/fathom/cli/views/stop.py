@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.units import NS_PER_MS, NS_PER_S
+from fathom.units import NS_PER_MS, NS_PER_S, counted
 
 if TYPE_CHECKING:
     from fathom import KnownMean, SteadyWindow, Stop, TimeSpan
@@ -39,8 +39,8 @@ def _ended(span: TimeSpan, cause: str) -> str:
         "duration": "with its whole duration, before a stop rule was met",
         "interruption": "with an interruption, before a stop rule was met",
         "bytes": f"when {span.total.bytes} bytes had been transferred",
-        "ios": f"when {span.total.ios} I/Os had completed",
-        "pass": f"after one pass over the range, of {span.total.ios} I/Os",
+        "ios": f"when {counted(span.total.ios, 'I/O')} had completed",
+        "pass": f"after one pass over the range, of {counted(span.total.ios, 'I/O')}",
         "steady": "when the rate was steady by the SNIA's rule",
         "confidence": "when the mean of the rate was known",
     }[cause]

@@ -13,7 +13,7 @@ from fathom import experiments
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
-from fathom.units import NS_PER_MS, clock_words
+from fathom.units import NS_PER_MS, clock_words, counted
 
 if TYPE_CHECKING:
     from fathom.experiments.sweep.experiment import Sweep, SweptCell
@@ -41,7 +41,7 @@ def show_forecast(
     times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)
     typer.echo(
-        f"{forecast.cells} cells, about {forecast.measured_cells} of them measured; "
+        f"{counted(forecast.cells, 'cell')}, about {forecast.measured_cells} of them measured; "
         f"about {times[0]} ({times[1]} to {times[2]}), predicted finish {finish}",
         err=short,
     )

@@ -12,7 +12,7 @@ import typer
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
-from fathom.units import NS_PER_MS, clock_words
+from fathom.units import NS_PER_MS, clock_words, counted
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.plan import TuneForecast, TunePlan
@@ -35,7 +35,8 @@ def show_tune_forecast(
     times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)
     typer.echo(
-        f"{forecast.loads} loads, about {forecast.runs} runs ({forecast.least_runs} to "
+        f"{counted(forecast.loads, 'load')}, about {counted(forecast.runs, 'run')} "
+        f"({forecast.least_runs} to "
         f"{forecast.most_runs}); about {times[0]} ({times[1]} to {times[2]}), predicted finish "
         f"{finish}",
         err=short,

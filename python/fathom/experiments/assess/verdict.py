@@ -12,7 +12,7 @@ from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import best_cell, best_in_order, value_words
 from fathom.hosts import rates_sentence
 from fathom.stats import find_steadiness
-from fathom.units import NS_PER_MS, time_words
+from fathom.units import NS_PER_MS, counted, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -336,7 +336,10 @@ def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     }
     found = steady_state(series)
     if found is None:
-        words = f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."
+        words = (
+            f"Whether it is steady is not known: {counted(rounds, 'round')} "
+            f"{'was' if rounds == 1 else 'were'} made, and it takes 5."
+        )
         return [made.claim("steady", words, keys)]
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
     rates = "; ".join(

@@ -31,7 +31,7 @@ class SideFigures:
     ----------
     values
         For each figure one value or series of each run, or in words why there is none; or how many
-        I/Os would carry the interval of a percentile.
+        I/Os or runs would carry the interval of a percentile.
     buckets
         The histogram of latency of each run; None if one has none.
     pilot
@@ -48,7 +48,7 @@ class SideFigures:
 class ComparedFigures:
     """The figures that both sides have, why others are missing, and the latencies as a whole.
 
-    ``too_few`` are those of the missing ones that more I/Os would tell.
+    ``too_few`` are those of the missing ones that more I/Os or runs would tell.
     """
 
     metrics: Mapping[str, Comparison]
@@ -124,16 +124,21 @@ def _why_not(a: Sequence[Values] | TooFewIos | str, b: Sequence[Values] | TooFew
     if told:
         return told[0]
     sides = [(name, one) for name, one in (("A", a), ("B", b)) if isinstance(one, TooFewIos)]
-    words = [
-        f"{name} has {one.ios:,} I/Os and needs more than {one.needed:,}"
-        + (
-            f" (its value is the greatest of all latencies, {time_words(one.value_ns)})"
-            if one.is_greatest
-            else ""
-        )
-        for name, one in sides
-    ]
-    return f"the I/Os carry no interval of this percentile: {' and '.join(words)}"
+    words = [f"{name} {_needs(one)}" for name, one in sides]
+    what = "I/Os" if all(one.needed is not None for _, one in sides) else "runs"
+    return f"the {what} carry no interval of this percentile: {' and '.join(words)}"
+
+
+def _needs(one: TooFewIos) -> str:
+    """Return what one side lacks: I/Os, or runs, as more I/Os of the same few do not help."""
+    if one.needed is None:
+        more = "more than 1,000" if one.runs_needed is None else f"about {one.runs_needed:,}"
+        words = f"has {one.runs:,} runs, which differ too much in it, and needs {more}"
+    else:
+        words = f"has {one.ios:,} I/Os and needs more than {one.needed:,}"
+    if one.is_greatest:
+        words += f" (its value is the greatest of all latencies, {time_words(one.value_ns)})"
+    return words
 
 
 def _doubts(a: Sequence[Values], b: Sequence[Values]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fathom import _digits
 from fathom._claims import Claim, Evidence, ToldRuns
-from fathom._digits import interval_words, known_words
 from fathom._p_values import p_equation
 from fathom.experiments.told_runs import told_run
 from fathom.metrics import metric_column, run_value
@@ -145,11 +145,10 @@ def change_claim(found: RunComparison, metric: str) -> Claim | None:
 def change_words(found: RunComparison, metric: str) -> str:
     """Return a change and its interval, without any judgement and full stop."""
     one = found.metrics[metric]
-    low, high = 100 * one.low, 100 * one.high
-    change = known_words(100 * one.change, low, high, sign=True)
+    change = _digits.change_words(100 * one.change, 100 * one.low, 100 * one.high)
     kind, _, name = metric.rpartition(".")
     figure = f"{kind} {FIGURES.get(name, name)}".strip()
-    return f"B against A, {figure}: {change} % ({interval_words(low, high, sign=True)} %)"
+    return f"B against A, {figure}: {change}"
 
 
 def _rest(found: RunComparison) -> list[tuple[str, str]]:
@@ -182,7 +181,7 @@ def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
     which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
     return (
         f"{which} is an outlier of {name}; it is counted. Without it the change would be "
-        f"{known_words(100 * change, None, None, sign=True)} %. Of drawn pairs, signs decide then."
+        f"{_digits.change_figure(100 * change)} %. Of drawn pairs, signs decide then."
     )
 
 
@@ -204,7 +203,7 @@ def _latency_sentence(latency: DistributionComparison) -> str:
 def _apart_words(log_shift: float) -> str:
     """Return a distance on a logarithmic scale; percent would mislead where it is large."""
     factor = math.exp(log_shift)
-    told = known_words(factor, None, None)
+    told = _digits.known_words(factor, None, None)
     return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {told}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.told_runs import told_runs
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:
         claims.append(told.claim("throughput", text, _evidence(told, widest, "mib_per_s")))
     counts = [(sum(one["source"] == source for one in cells), source) for source in _SOURCES]
     parts = ", ".join(f"{count} {source}" for count, source in counts if count)
-    claims.append(Claim("cells", f"{len(cells)} cells: {parts}."))
+    claims.append(Claim("cells", f"{counted(len(cells), 'cell')}: {parts}."))
     claims += [Claim(key, text) for key, text in _interpolation(outcome, cells) if text]
     return claims
 
@@ -106,7 +107,8 @@ def _latency_ios(cells: Sequence[CellOutcome]) -> list[float | None]:
 
 def _checked_words(outcome: SweepOutcome) -> str:
     words = (
-        f"Of {outcome['checked']} cells that could have been interpolated and were measured to "
+        f"Of {counted(outcome['checked'], 'cell')} that could have been interpolated and were "
+        "measured to "
         f"check, {outcome['within']} lay within the tolerance"
     )
     beyond = outcome.get("most_beyond")
@@ -127,7 +129,8 @@ def _probed_words(outcome: SweepOutcome) -> str:
 
 def _wide_words(count: int) -> str:
     return (
-        f"{count} measured cells are not as precise as requested (marked ~): allow more time "
+        f"{counted(count, 'measured cell')} {'is' if count == 1 else 'are'} not as precise as "
+        "requested (marked ~): allow more time "
         "(--longest)."
     )
 

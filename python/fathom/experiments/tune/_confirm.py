@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._digits import change_words
 from fathom.stats import pooled_spread
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -352,7 +353,7 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
 
 
 def _words(load: Sequence[int]) -> str:
-    return f"{load[0]} threads, depth {load[1]}"
+    return f"{counted(load[0], 'thread')}, depth {load[1]}"
 
 
 def _interval(middle: float, half: float) -> tuple[float, float, float]:
@@ -361,8 +362,8 @@ def _interval(middle: float, half: float) -> tuple[float, float, float]:
 
 
 def _change(change: float, half: float) -> str:
-    middle, low, high = (100 * math.expm1(one) for one in (change, change - half, change + half))
-    return f"{middle:+.1f} % throughput ({low:+.1f} to {high:+.1f} %)"
+    found = (100 * math.expm1(one) for one in (change, change - half, change + half))
+    return change_words(*found).replace(" %", " % throughput", 1)
 
 
 def _millis(middle: float, half: float) -> str:

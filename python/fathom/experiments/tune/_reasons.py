@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fathom._digits import change_words
 from fathom.stats import GREATEST_ERROR
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import KneeSearch, Load
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["reasons"]
 
 _BUSY_PERCENT = 95.0
-# An interval up to a hundred times as much, or without an end, tells nothing.
-_KNOWN_CHANGE = 100.0
+# From this part of what is used on, the load's threads are what keeps the CPUs busy.
+_MOST_OF_IT = 0.5
 
 
 def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
@@ -51,12 +52,11 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     _, ns = points[threads, depth]
     gain, low, high = search.change((threads, depth), best)
     rise = 100 * (ns / points[best][1] - 1)
-    interval = f"({100 * low:+.1f} to {100 * high:+.1f} %)"
-    if high > _KNOWN_CHANGE:
-        interval = "(how much of that is chance, so few runs do not tell)"
+    change = change_words(100 * gain, 100 * low, 100 * high)
     words = (
-        f"with {threads} threads and depth {depth}, throughput changes by {100 * gain:+.1f} % "
-        f"{interval}, and latency by {rise:+.0f} %"
+        f"with {counted(threads, 'thread')} and depth {depth}, throughput changes by {change}, "
+        "and latency by "
+        f"{rise:+.0f} %"
     )
     limit_ns = goal.limit_ns
     if limit_ns is not None and ns > limit_ns:
@@ -78,15 +78,25 @@ def _kind(low: float, high: float, share: float) -> str:
 
 def _core_words(search: KneeSearch, best: Load) -> str | None:
     runs = search.measured.get(best, [])
-    busiest = [one.busiest_cpu_percent for one in runs if one.busiest_cpu_percent is not None]
     means = [one.cpu_percent for one in runs if one.cpu_percent is not None]
-    if not busiest or not means or min(busiest) < _BUSY_PERCENT:
+    busiest = [one.busiest_thread_percent for one in runs if one.busiest_thread_percent is not None]
+    own = [one.load_cpu_percent for one in runs if one.load_cpu_percent is not None]
+    if not means or not busiest or not own:
+        # Whose the CPU time was is not known.
         return None
     if min(means) >= _BUSY_PERCENT:
-        return f"Core-bound: all CPUs are busy ({min(means):.0f} %): the machine is the limit."
+        words = f"all CPUs are busy ({min(means):.0f} %)"
+        if min(own) >= _MOST_OF_IT * min(means):
+            return f"Core-bound: {words}: the machine is the limit."
+        return (
+            f"The CPUs are the limit: {words}, of which the threads of load used "
+            f"{min(own):.0f} %; what else runs here has the rest, be it for the target or not."
+        )
+    if min(busiest) < _BUSY_PERCENT:
+        return None
     return (
-        f"Core-bound: one CPU is at {min(busiest):.0f} % while the mean is {min(means):.0f} %; "
-        "more threads would spread the load."
+        f"Core-bound: a thread of load used {min(busiest):.0f} % of one CPU while the mean of all "
+        f"is {min(means):.0f} %; more threads would spread the load."
     )
 
 

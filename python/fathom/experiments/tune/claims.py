@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.told_runs import told_runs
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,15 +63,15 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
         claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
     known = [figures for one in outcome.get("points", ()) if (figures := one.get("figures"))]
-    few = tails_words([one.get("latency_ios") for one in known], of="runs")
+    few = tails_words([one.get("latency_ios") for one in known], of="run")
     return [*claims, Claim("tails", few)] if few else claims
 
 
 def _headline(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
-    if outcome.get("threads") is None:
+    threads, depth = outcome.get("threads"), outcome.get("depth")
+    if threads is None:
         return Claim("headline", "No load will do.")
-    threads, depth = outcome["threads"], outcome["depth"]
-    load = f"{threads} threads, depth {depth} (-t{threads} -o{depth})"
+    load = f"{counted(threads, 'thread')}, depth {depth} (-t{threads} -o{depth})"
     iops, latency_ns = outcome.get("iops"), outcome.get("latency_ns")
     if iops is None or latency_ns is None:
         return told.headline(f"Best: {load}", f"By them the best load: {load}", evidence)
@@ -121,8 +121,9 @@ def _range_words(outcome: TuningOutcome, where: KneeRangeOutcome) -> str:
     if (low_threads, low_depth) == (high_threads, high_depth):
         return f"{words}; all the same, no other load comes into question."
     return (
-        f"{words}: it lies between {low_threads} threads, depth {low_depth} "
-        f"({low_threads * low_depth} outstanding) and {high_threads} threads, depth {high_depth} "
+        f"{words}: it lies between {counted(low_threads, 'thread')}, depth {low_depth} "
+        f"({low_threads * low_depth} outstanding) and {counted(high_threads, 'thread')}, depth "
+        f"{high_depth} "
         f"({high_threads * high_depth}). Quieten the machine (diskspd --doctor says how), or let "
         "runs take longer (--longest, --precision)."
     )

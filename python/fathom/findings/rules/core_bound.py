@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import Noticed, Rule
-from fathom.units import rate_words
+from fathom.units import counted, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,8 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
         best = max(more, key=lambda one: one.iops)
         gain = best.iops / worst.iops
         words = (
-            f"{best.load.threads} threads with {best.load.depth} outstanding each gave {gain:.2f} "
+            f"{counted(best.load.threads, 'thread')} with {best.load.depth} outstanding each "
+            f"gave {gain:.2f} "
             f"times its {rate_words(worst.iops)} IOPS"
         )
         if gain >= _HELPED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
 from fathom.units import size_words, time_words
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ RULE = Rule(
     "A cache of the drive or array was measured",
     "J. Barreto, DiskSpd, PowerShell and storage performance (2014): file size and caches",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
     fires_when=(
         "Past the page cache, the largest working set takes 1.5 times as long as the smallest."
     ),

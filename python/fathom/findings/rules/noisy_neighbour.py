@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import STALLED_AT_END, Noticed, Rule
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["RULE"]
 
 _CHANGED = 1.25
+# What such runs say of themselves is why they are slower than others; nobody else was busy.
+_EXPLAINED = STALLED_AT_END | {
+    "stalled",
+    "no_io_completed",
+    "io_limited",
+    "cpu_throttled",
+    "suspended",
+}
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stolen CPU time, and runs of the same load that do not agree."""
     yield from evidence.warned("certain", "cpu_stolen", unit="%")
-    for family in evidence.families():
+    for family in evidence.without(_EXPLAINED).families():
         rates = [one.iops for one in family]
         if max(rates) >= _CHANGED * min(rates):
             yield Noticed(
@@ -39,6 +47,9 @@ RULE = Rule(
     "Somebody else was busy",
     "Linux, proc_stat(5): steal; Microsoft, VM Fleet: repeat the first load at the end",
     _look,
-    fires_when="The hypervisor took CPU time, or the same load gave rates 25 % apart.",
+    fires_when=(
+        "The hypervisor took CPU time, or the same load gave rates 25 % apart and no stall or "
+        "limit explains it."
+    ),
     place=180,
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fathom.findings.finding import Confidence, Noticed
     from fathom.findings.observed import TargetEvidence
 
-__all__ = ["RULES"]
+__all__ = ["NO_FINDING", "RULES"]
 
 
 def _warned(
@@ -74,17 +74,17 @@ RULES = (
         ),
         place=70,
     ),
-    # The engine looks every 10 ms.
+    # The engine looks every 10 ms, and at what is in flight at the end.
     Rule(
         "stalled",
         "The target stalled",
         "B. Gregg, Systems Performance (2020): latency outliers; the engine's warnings "
-        "stalled and stalled_at_end",
-        _warned("certain", "stalled", "stalled_at_end", unit="s"),
+        "stalled, stalled_at_end and no_io_completed",
+        _warned("certain", "stalled", "stalled_at_end", "no_io_completed", unit="s"),
         fires_when=(
             "A thread waited for half a second or longer, or for a tenth of a shorter measured "
             "time (0.2 s at least), and more than 20 times as long as for an I/O on average; or "
-            "the measured time ended in a stall (docs/faults.md)."
+            "the measured time ended in a stall (docs/faults.md), or had no I/O at all."
         ),
         place=80,
     ),
@@ -186,4 +186,46 @@ RULES = (
         fires_when="The engine delivered less than `-g` requested.",
         place=190,
     ),
+    # It counts what fails.
+    Rule(
+        "io-errors",
+        "I/Os failed",
+        "read(2), write(2): errors; the engine's warning io_errors",
+        _warned("certain", "io_errors"),
+        fires_when="At least one I/O of the measured time failed.",
+        place=65,
+    ),
+    # It adds up the time without I/Os.
+    Rule(
+        "idle-between-ios",
+        "The load paused between its I/Os",
+        "Little's law: what is outstanding; the engine's warning idle_between_ios",
+        _warned("certain", "idle_between_ios", unit="%"),
+        fires_when="Fewer I/Os were in flight than were requested, and no rate or burst says so.",
+        place=75,
+    ),
+    # It knows which thread reads where.
+    Rule(
+        "shared-blocks",
+        "Threads read the same blocks",
+        "DiskSpd, -T and -si; the engine's warning shared_sequential_blocks",
+        _warned("likely", "shared_sequential_blocks"),
+        fires_when="Several threads read the same sequential blocks, so that a cache answers.",
+        place=105,
+    ),
 )
+
+NO_FINDING = {
+    "backend_fallback": "It is the machine's and the same of all runs; the run shows it.",
+    "events_not_counted": "It lacks counters of the kernel, and no figure of the load.",
+    "interrupted": "A run that was interrupted is not complete, and experiments leave it out.",
+    "mixed_cores": "It is the machine's and the same of all runs; the run shows it.",
+    "no_effect": "The figures are those of the load that was measured; the run shows it.",
+    "range_beyond_target": "The figures are those of the load that was measured; the run shows it.",
+    "response_behind_schedule": "Latencies are right all the same; the run shows response times.",
+    "short_io": "Throughput counts the bytes that were transferred; the run shows it.",
+    "stop_rule_not_met": "The interval beside the figure is as wide as it is.",
+    "target_replaced": "The load went on with the target that it had opened.",
+    "users_unseen": "It is about the safety of the data, and not about figures.",
+}
+"""Kinds of the engine's warnings that are no finding, each with the reason why not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, STALLED_AT_END, Noticed, Rule
 from fathom.stats import LoadPoint, find_knee
 from fathom.units import rate_words, time_words
 
@@ -47,7 +47,7 @@ RULE = Rule(
     "More outstanding I/O only waits",
     "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
     _look,
-    explained_by=HOST_IN_THE_WAY,
+    explained_by=HOST_IN_THE_WAY | STALLED_AT_END,
     fires_when=(
         "The greatest depth has 1.5 times the latency of the knee, which gives 97 % of the "
         "greatest rate."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
 from fathom.units import rate_words, size_words
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ RULE = Rule(
     "A limit was reached, not the device's own",
     "AWS, Amazon EBS volume types: provisioned IOPS and throughput; Azure, disk performance tiers",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
     fires_when=(
         "At least three loads that are not paced and past the page cache, within 3 % of one "
         "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "

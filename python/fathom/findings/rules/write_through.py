@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ RULE = Rule(
     "Write-through is answered by a cache",
     "Linux kernel documentation, Explicit volatile write back cache control (FUA, flush)",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
     fires_when=(
         "Write-through at depth 1 is within 15 % of plain writes, and takes at most 0.6 of a "
         "random read."

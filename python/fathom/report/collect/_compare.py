@@ -11,7 +11,7 @@ from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._runs import repeat_side, run_command
 from fathom.report.material import Change, KeyNumber, Verdict
-from fathom.units import rate_words
+from fathom.units import counted, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def _sentences(
     side: str, runs: Sequence[ReportedRun], found: TurnsComparison
 ) -> tuple[str, tuple[str, ...]]:
     if found.comparison is None:
-        return f"{len(runs)} runs, which are too few to compare.", ()
+        return f"{counted(len(runs), 'run')}: too few to compare.", ()
     if side == "b":
         return f"{len(runs)} runs, each beside one of A.", ()
     told = told_changes(found.comparison)

@@ -19,7 +19,8 @@ from fathom.report.collect._points import carried_tails_ns, families_of
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.runners import OWN_TOOL
 from fathom.stats.steadiness import steadiness_words
-from fathom.units import NS_PER_MS, block_words, rate_words, size_words
+from fathom.stats.steady import WINDOW_ROUNDS
+from fathom.units import NS_PER_MS, block_words, counted, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -348,7 +349,7 @@ def _repeat_sentences(
     outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun]
 ) -> tuple[str, tuple[str, ...]]:
     if not outcome or "iops" not in outcome.get("metrics", {}):
-        return f"{len(runs)} runs, of which nothing was concluded.", ()
+        return f"{counted(len(runs), 'run')}, of which nothing was concluded.", ()
     found = outcome["metrics"]["iops"]
     claims = outcome.get("claims")
     names = ("mean", "low", "high", "confidence")
@@ -356,7 +357,8 @@ def _repeat_sentences(
     first = str(claims[0]["text"]) if claims else rate_sentence(len(runs), known)
     more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
     steady = outcome.get("is_steady")
-    if steady is not None:
+    # Older versions judged fewer rounds than the rules look at.
+    if steady is not None and len(runs) >= WINDOW_ROUNDS:
         rule = "by the SNIA rules, each run being a round"
         more.append(f"The rate was {'steady' if steady else 'not steady'} {rule}.")
     judged = found.get("steadiness")

@@ -109,7 +109,7 @@ def _newest(store: Store | None) -> str:
 
 def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]]:
     path = Path(reference)
-    if path.suffix.lower() == ".json" or path.is_file():
+    if path.suffix.lower() == ".json" or (path.is_file() and not _is_in(store, reference)):
         runs = _runs_of_file(path)
         return [runs_side(path.name, runs)], _began(runs)
     if store is None:
@@ -123,6 +123,17 @@ def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]
         raise ReportError(f"{reference} has no runs")
     name = found[0].label if len(found) == 1 else reference
     return [runs_side(name, found)], _began(found)
+
+
+def _is_in(store: Store | None, reference: str) -> bool:
+    """Whether the store has something of this name: a file of the same name is named ``./e4``."""
+    if store is None:
+        return False
+    number = experiment_number(reference)
+    try:
+        return bool(store.experiments.get(number) if number else store.baselines.run_ids(reference))
+    except FathomError:
+        return False
 
 
 def _began(runs: Sequence[ReportedRun]) -> list[float]:

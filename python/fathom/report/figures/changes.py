@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom._digits import interval_words, known_words, measured_place, place_words
+from fathom._digits import change_figures, drawn_change, measured_place, place_words
 from fathom._p_values import p_text
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
@@ -70,14 +70,11 @@ def changes(material: Material) -> Figure | LeftOut | None:
 
 
 def _row(one: Change) -> tuple[Cell, ...]:
-    low, high = interval_words(one.low_percent, one.high_percent, sign=True).split(" to ")
     return (
         _WORDS.get(one.metric, one.metric) + _unit(one),
         _mean_words(one, one.a_mean),
         _mean_words(one, one.b_mean),
-        known_words(one.percent, one.low_percent, one.high_percent, sign=True),
-        low,
-        high,
+        *change_figures(one.percent, one.low_percent, one.high_percent),
         p_text(one.p_value),
         one.verdict,
     )
@@ -105,16 +102,17 @@ def _mean_words(change: Change, mean: float) -> str:
 
 
 def _spec(found: Sequence[Change]) -> dict[str, Any]:
+    ends = [drawn_change(one.percent, one.low_percent, one.high_percent) for one in found]
     rows = [
         {
             "name": one.metric,
             "words": f"{_WORDS.get(one.metric, one.metric)}: {one.verdict}\n{one.words}",
             "percent": round(one.percent, 4),
-            "low": round(one.low_percent, 4),
-            "high": round(one.high_percent, 4),
+            "low": round(low, 4),
+            "high": round(high, 4),
             "verdict": one.verdict,
         }
-        for one in found
+        for one, (low, high) in zip(found, ends, strict=True)
     ]
     y = style.row_axis()
     x = {

@@ -19,7 +19,8 @@ _NAME, _TITLE = "threads", "Threads and processors"
 _CAPTION = (
     "Above: IOPS by the number of threads; the dashed line is what that many times "
     "the rate of the fewest threads would be. Below: how busy each processor was, in percent. "
-    "Where every processor is busy, the machine is the limit and not the device."
+    "Where every processor is busy, with the load or with what else runs there, the machine is the "
+    "limit and not the device."
 )
 _ROW_HEIGHT = 26
 
