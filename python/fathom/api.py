@@ -39,6 +39,7 @@ from fathom.experiments.sweep.plan import plan_sweep
 from fathom.experiments.tune.experiment import plan_tune
 from fathom.experiments.tune.experiment import tune as tune_planned
 from fathom.experiments.tune.knee_search import Goal
+from fathom.metrics import metric_column
 from fathom.report import gather, html_page, pdf_pages
 from fathom.report import markdown as markdown_of
 from fathom.runners import NativeRunner
@@ -223,7 +224,12 @@ def compare(
 
     """
     wanted = [*metrics] or DEFAULT_METRICS
-    with _opened(store) as opened, as_wrong_request():
+    with as_wrong_request():
+        for metric in wanted:
+            metric_column(metric)
+        if not 0 < confidence < 1:
+            raise ValueError(f"a confidence is between 0 and 100 %, not {100 * confidence:g} %")
+    with _opened(store) as opened:
         return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 
 
