@@ -40,6 +40,7 @@ def test_the_exported_names_are_these() -> None:
         "SteadyWindow",
         "Stop",
         "Store",
+        "TargetError",
         "Thread",
         "TimeSpan",
         "Warning_",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import random
 import sqlite3
 import time
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from fathom.store import Store
+import fathom
+import pytest
+from commands import command
+from fathom.store import NotAStoreError, NotFoundError, Store
 from store_worker import CONTEXT, RESULT, save_runs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRITERS = 8
 RUNS_OF_EACH = 12
@@ -112,3 +114,47 @@ def test_a_process_killed_while_it_makes_the_tables_leaves_a_store_that_opens(
         with Store(address) as store:
             assert set(saved) <= {run.id for run in store.runs.list()}
             store.runs.save(RESULT, [])
+
+
+def test_runs_saved_by_others_are_not_lost_where_a_store_is_opened_twice(tmp_path: Path) -> None:
+    """Closing any descriptor of a file takes all locks of the process from it (fcntl(2))."""
+    path = tmp_path / "store.sqlite"
+    arguments = ["-c64K", "-b4K", "-W0", "-d1", "--stop-ios=5", str(tmp_path / "x.dat")]
+    keep = Store(path)
+    saved = len(fathom.repeat(arguments, store=keep, pilot=2, most=2).run_ids)
+    for _ in range(2):
+        with Store(path) as again:
+            assert again.runs.count() == saved
+        with pytest.raises(NotFoundError):
+            fathom.compare("e9", "e9", store=path)
+        assert _locks(path) > 0
+        done = command("run", *arguments, "--store", path)
+        assert "Saved as run" in done.stdout, done.stderr
+        saved += 1 + len(fathom.repeat(arguments, store=keep, pilot=2, most=2).run_ids)
+    assert keep.runs.count() == saved
+    keep.close()
+    with Store(path) as other:
+        assert other.runs.count() == saved
+
+
+def _locks(path: Path) -> int:
+    """Return how many locks this process has on a file."""
+    mine = f" {os.getpid()} "
+    file = f":{path.stat().st_ino} "
+    locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    return sum(mine in line and file in line for line in locks)
+
+
+def test_a_store_that_nobody_closes_leaves_no_descriptor(tmp_path: Path) -> None:
+    def count() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    (tmp_path / "text").write_text("no store")
+    Store(tmp_path / "0.sqlite").close()
+    before = count()
+    for number in range(10):
+        Store(tmp_path / f"{number}.sqlite").runs.count()
+        with pytest.raises(NotAStoreError):
+            Store(tmp_path / "text").runs.count()
+    gc.collect()
+    assert count() <= before

@@ -96,6 +96,32 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     assert!(response.quantile_ns(0.95) > 400_000_000, "{}", response.quantile_ns(0.95));
 }
 
+/// The end took as long as it takes to walk over all I/Os that no device could do.
+#[test]
+fn a_rate_that_no_device_keeps_ends_as_soon_as_any_other() {
+    for (ios, is_random) in [(50_000_000, false), (u64::MAX / 2, false), (4_000_000_000, true)] {
+        let plan = span(64 * MIB).writes(30).pace(ios, NANOS_PER_SEC).seconds(1);
+        let plan = if is_random { plan.poisson() } else { plan };
+        let record = run(&plan, 100_000).measurements.threads[0].targets[0].clone();
+        let not_issued = [record.read.edges.not_issued, record.write.edges.not_issued];
+        let count: u64 = not_issued.iter().map(|one| one.ios).sum();
+        let due = ios.min(10_000_000_000_000);
+        assert!(count.abs_diff(due) <= due / 1_000, "{count} of {due}");
+        let [reads, writes] = not_issued.map(|one| one.ios as f64);
+        assert!((writes / (reads + writes) - 0.3).abs() < 0.001, "{writes} of {count}");
+        let late = not_issued[0].ios + record.read.edges.at_end.ios;
+        assert_eq!(record.read.lateness.count(), late);
+        if ios == 50_000_000 {
+            let issued = record.read.ios + record.write.ios;
+            // The last one is in flight when the time ends.
+            assert_eq!(count + issued + 1, ios);
+            // From now back to the first one, evenly: half a second at the middle.
+            let mean_ns = not_issued[0].age_ns_sum / not_issued[0].ios;
+            assert!(mean_ns.abs_diff(500_000_000) < 500_000, "{mean_ns}");
+        }
+    }
+}
+
 #[test]
 fn without_a_schedule_there_is_no_response_time() {
     let simulation = run(&span(64 * MIB), 10_000);

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import time
+import weakref
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from fathom._extras import install_line, missing_of
 from fathom._files import check_regular
 from fathom._text import without_secrets
+from fathom.store._look import Look
 from fathom.store._revision import VERSION_TABLE
 from fathom.store._rows import as_text
 from fathom.store.errors import (
@@ -84,6 +86,7 @@ class Database:
         self.wait_s = wait_s
         self._make = make
         self._made: tuple[int, int] | None = None
+        self._look: Look | None = None
         with self.own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
         event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
@@ -134,6 +137,8 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        if self._look is not None:
+            self._look.close()
 
     def abandon(self) -> None:
         """Close all connections, and remove the file if it was made here and is still empty.
@@ -160,8 +165,10 @@ class Database:
                     raise no_store(str(path))
                 self._made = _make_private(path)
             check_regular(path)
-            with path.open("rb") as file:
-                beginning = file.read(len(_SQLITE_HEADER))
+            self._look = Look(path)
+            # Whoever never closes a store closes this with it.
+            weakref.finalize(self, self._look.close)
+            beginning = self._look.read(len(_SQLITE_HEADER))
         except FileNotFoundError:
             beginning = b""
         except OSError as error:
@@ -169,6 +176,8 @@ class Database:
                 f"the store {path} cannot be opened: {error.strerror}; name another with --store"
             ) from error
         if beginning not in (b"", _SQLITE_HEADER):
+            if self._look is not None:
+                self._look.close()
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
         if beginning and not _is_writable(path):
             url = _reading_url(path)

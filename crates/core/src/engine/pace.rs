@@ -19,6 +19,22 @@ pub enum Due {
     At(u64),
 }
 
+/// I/Os of a schedule that were due and not issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overdue {
+    /// When: for several, the middle one.
+    pub due_ns: u64,
+    /// How many.
+    pub ios: u64,
+}
+
+/// So many that are overdue are entered one by one; of more, as many stretches, each by its middle. Who asks
+/// for a thousand million a second would otherwise wait longer for the end than for the load.
+const MOST_OVERDUE: u64 = 1_000_000;
+
+/// No count goes beyond this one, so that those of all threads together are numbers still.
+const MOST_COUNTED: u128 = 10_000_000_000_000;
+
 /// The schedule of one thread on one target.
 #[derive(Debug, Clone)]
 pub struct Pacer {
@@ -115,14 +131,44 @@ impl Pacer {
         matches!(self.kind, Kind::Unlimited)
     }
 
-    /// When the I/Os were due that have not been issued, before an instant; nothing without a schedule.
-    pub fn overdue(&self, until_ns: u64) -> impl Iterator<Item = u64> {
+    /// The I/Os that were due before an instant and have not been issued; nothing without a schedule.
+    pub fn overdue(&self, until_ns: u64) -> impl Iterator<Item = Overdue> {
         let mut rest = self.clone();
+        let mut left = rest.count_before(until_ns);
+        let step = left.div_ceil(MOST_OVERDUE).max(1);
         std::iter::from_fn(move || {
             let due_ns = rest.next_due_ns().filter(|due_ns| *due_ns < until_ns)?;
-            rest.issued();
-            Some(due_ns)
+            if step == 1 {
+                rest.issued();
+                return Some(Overdue { due_ns, ios: 1 });
+            }
+            let ios = step.min(left);
+            left -= ios;
+            let middle = (ios.checked_sub(1)?) / 2;
+            rest.skip(middle);
+            let due_ns = rest.next_due_ns()?;
+            rest.skip(ios - middle);
+            Some(Overdue { due_ns, ios })
         })
+    }
+
+    /// How many are due before an instant; of random arrivals, how many are expected.
+    fn count_before(&self, until_ns: u64) -> u64 {
+        let count = match &self.kind {
+            Kind::Rate(rate) => rate.count_before(until_ns),
+            Kind::Poisson(process) => process.count_before(until_ns),
+            Kind::Unlimited | Kind::Bursts(_) => 0,
+        };
+        u64::try_from(count.min(MOST_COUNTED)).unwrap_or(0)
+    }
+
+    /// Passes over so many; of random arrivals, over the time that they are expected to take.
+    fn skip(&mut self, ios: u64) {
+        match &mut self.kind {
+            Kind::Rate(rate) => rate.skip(ios),
+            Kind::Poisson(process) => process.skip(ios),
+            Kind::Unlimited | Kind::Bursts(_) => {}
+        }
     }
 
     /// When the next I/O of a schedule is due; a rate without limit is none.
@@ -187,6 +233,41 @@ impl Rate {
         } else {
             self.carried += self.rest;
         }
+    }
+}
+
+impl Rate {
+    fn per_ns(&self) -> u128 {
+        u128::from(self.whole_ns) * u128::from(self.ios) + u128::from(self.rest)
+    }
+
+    fn count_before(&self, until_ns: u64) -> u128 {
+        let span = u128::from(until_ns.saturating_sub(self.due_ns)) * u128::from(self.ios);
+        // A rate without limit is none.
+        span.saturating_sub(u128::from(self.carried)).div_ceil(self.per_ns().max(1))
+    }
+
+    fn skip(&mut self, ios: u64) {
+        let passed = u128::from(ios).saturating_mul(self.per_ns()) + u128::from(self.carried);
+        let (whole_ns, carried) = (passed / u128::from(self.ios), passed % u128::from(self.ios));
+        self.due_ns = self.due_ns.saturating_add(u64::try_from(whole_ns).unwrap_or(u64::MAX));
+        self.carried = u64::try_from(carried).unwrap_or(0);
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and times are not negative, and the conversions saturate"
+)]
+impl Poisson {
+    fn count_before(&self, until_ns: u64) -> u128 {
+        let span_ns = until_ns.saturating_sub(self.due_ns) as f64;
+        if self.mean_ns > 0.0 { (span_ns / self.mean_ns) as u128 } else { 0 }
+    }
+
+    fn skip(&mut self, ios: u64) {
+        self.due_ns = self.due_ns.saturating_add((ios as f64 * self.mean_ns) as u64);
     }
 }
 

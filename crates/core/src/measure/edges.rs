@@ -29,6 +29,12 @@ impl InFlight {
         self.merge(&Self { ios: 1, age_ns_sum: age_ns, age_ns_max: age_ns, age_ns_min: age_ns });
     }
 
+    /// Enters several of the same age.
+    pub fn add_several(&mut self, ios: u64, age_ns: u64) {
+        let age_ns_sum = age_ns.saturating_mul(ios);
+        self.merge(&Self { ios, age_ns_sum, age_ns_max: age_ns, age_ns_min: age_ns });
+    }
+
     /// Adds others.
     pub fn merge(&mut self, other: &Self) {
         self.age_ns_min = match (self.ios, other.ios) {

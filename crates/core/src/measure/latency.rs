@@ -71,6 +71,18 @@ impl LatencyHistogram {
         self.squared_distances += distance * distance;
     }
 
+    /// Adds one value several times.
+    pub fn record_several(&mut self, value_ns: u64, times: u64) {
+        let Some(others) = times.checked_sub(1) else { return };
+        self.record(value_ns);
+        let (page, sub) = place(value_ns);
+        self.grow(page)[sub] += others;
+        self.count += others;
+        self.sum_ns += u128::from(value_ns) * u128::from(others);
+        let distance = value_ns.abs_diff(self.origin_ns) as f64;
+        self.squared_distances += distance * distance * others as f64;
+    }
+
     /// Adds all of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (page, counts) in other.pages.iter().enumerate() {

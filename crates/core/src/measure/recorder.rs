@@ -183,13 +183,22 @@ impl Recorder {
         }
     }
 
-    /// Enters an I/O that was due and not issued when the measured time ended.
+    /// Enters I/Os that were due and not issued when the measured time ended, all of them so late.
     #[cold]
-    pub fn record_not_issued(&mut self, target: usize, operation: Operation, late_ns: u64) {
+    pub fn record_not_issued(
+        &mut self,
+        target: usize,
+        operation: Operation,
+        ios: u64,
+        late_ns: u64,
+    ) {
+        if ios == 0 {
+            return;
+        }
         let record = self.record_of(target, operation);
-        record.edges.not_issued.add(late_ns);
+        record.edges.not_issued.add_several(ios, late_ns);
         if record.response.is_some() {
-            record.lateness.record(late_ns);
+            record.lateness.record_several(late_ns, ios);
         }
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::statistics::{IDLE, Slot, ThreadStatistics};
 use super::{Backend, Clock, Worker};
-use crate::engine::pace::Pacer;
+use crate::engine::pace::{Overdue, Pacer};
 use crate::measure::{IdleSlots, Operation, Slots};
 
 /// What is kept of one stream.
@@ -133,14 +133,17 @@ impl ThreadStatistics {
     fn enter_not_issued(
         &mut self,
         stream: usize,
-        due_ns: impl Iterator<Item = u64>,
+        overdue: impl Iterator<Item = Overdue>,
         until_ns: u64,
     ) {
         let percent = u64::from(self.accounting.streams[stream].write_percent);
-        for (index, due_ns) in (0_u64..).zip(due_ns) {
-            let is_write = (index + 1) * percent / 100 > index * percent / 100;
-            let operation = if is_write { Operation::Write } else { Operation::Read };
-            self.recorder.record_not_issued(stream, operation, until_ns - due_ns);
+        let mut entered = 0;
+        for Overdue { due_ns, ios } in overdue {
+            let writes = (entered + ios) * percent / 100 - entered * percent / 100;
+            entered += ios;
+            for (operation, ios) in [(Operation::Write, writes), (Operation::Read, ios - writes)] {
+                self.recorder.record_not_issued(stream, operation, ios, until_ns - due_ns);
+            }
         }
     }
 
@@ -169,7 +172,7 @@ impl ThreadStatistics {
         let last_ns = used.filter(of_stream).map(|slot| slot.intended_ns).max();
         let schedule = self.accounting.streams[stream].pacer.clone();
         let left = schedule.overdue(until_ns);
-        let left = left.filter(move |due_ns| last_ns.is_none_or(|last_ns| *due_ns > last_ns));
+        let left = left.filter(move |one| last_ns.is_none_or(|last_ns| one.due_ns > last_ns));
         self.enter_not_issued(stream, left, until_ns);
     }
 }
