@@ -107,3 +107,8 @@ __all__ = [
 if not TYPE_CHECKING:
     # Help needs none of these, and all of them are slow to import.
     __getattr__ = later(__name__)
+
+
+def __dir__() -> list[str]:
+    """Return what is public, loaded or not."""
+    return __all__

@@ -3,7 +3,7 @@
 A room whose parts are slow to import has its imports under ``if TYPE_CHECKING``, where type
 checkers read them, and ``__getattr__ = later(__name__)``, which reads the same lines once the
 first name is used. So who imports the room at the top of a file pays for nothing before that:
-``fathom --help`` loads neither NumPy nor the store. ``dir`` lists what is public, loaded or not.
+``fathom --help`` loads neither NumPy nor the store.
 """
 
 from __future__ import annotations
@@ -22,14 +22,7 @@ __all__ = ["later"]
 
 
 def later(room: str) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a room: it does the import that a name stands in.
-
-    The room gets its ``__dir__`` with it.
-    """
-
-    def __dir__() -> list[str]:  # noqa: N807 - As Python calls it.
-        own = vars(sys.modules[room])
-        return sorted(own.get("__all__", own))
+    """Return the ``__getattr__`` of a room: it does the import that a name stands in."""
 
     def __getattr__(name: str) -> object:  # noqa: N807 - As Python calls it.
         home = _homes(room).get(name)
@@ -39,7 +32,6 @@ def later(room: str) -> Callable[[str], object]:
         setattr(sys.modules[room], name, found)
         return found
 
-    setattr(sys.modules[room], "__dir__", __dir__)  # noqa: B010 - Types know no such one.
     return __getattr__
 
 
