@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fathom import _fathom
@@ -202,8 +203,21 @@ def permitted_job(
 
 
 def _protected(more: Paths) -> list[str]:
-    """Return what must never be written: what is named, and always the stores of results."""
-    return [*own_stores(), *each_path(more)]
+    """Return what must never be written: what is named, and always the stores of results.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a folder is named, whose files would not be protected, or nothing.
+
+    """
+    named = each_path(more)
+    for path in named:
+        if not path or Path(path).is_dir():
+            raise InvalidRequestError(
+                f"protect: {path!r} is no file or device: name each one that must never be written"
+            )
+    return [*own_stores(), *named]
 
 
 def _typed(

@@ -180,6 +180,19 @@ def test_one_path_that_is_protected_is_no_list_of_letters(tmp_path: Path) -> Non
     assert path.read_bytes() == b"do not lose me\n" * 4096
 
 
+@pytest.mark.parametrize("name", ["keep", "keep/", ""])
+def test_a_folder_is_not_taken_for_what_is_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep").mkdir()
+    load = "-c64K -b4K -w100 -d1 -W0 --stop-ios=3 keep/x.dat"
+    for function in (fathom.run, fathom.explain, fathom.RunHandle, fathom.WriteGrant):
+        with pytest.raises(fathom.InvalidRequestError, match="is no file or device: name each"):
+            function(load, protect=name)
+    assert not (tmp_path / "keep" / "x.dat").exists()
+
+
 def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
     where = tmp_path / "s.sqlite"
     found = fathom.repeat(f"{NULL} -D100 {tmp_path / 'x.dat'}", store=where, pilot=2, most=2)
