@@ -199,3 +199,27 @@ def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
     first, second = found.run_ids
     assert "iops" in fathom.compare(first, second, store=where).metrics
     assert fathom.Report(first, store=where).html().startswith("<!")
+
+
+@pytest.mark.parametrize("wrong", [ValueError("mine"), KeyError("mine"), TypeError("mine")])
+def test_what_a_callback_raises_is_raised_and_no_damage_of_the_store(
+    tmp_path: Path, wrong: Exception
+) -> None:
+    def raising(*_told: object) -> None:
+        raise wrong
+
+    where, load = tmp_path / "s.sqlite", f"{NULL} --stop-ios=100 {tmp_path / 'x.dat'}"
+    for call in (
+        lambda: fathom.repeat(load, store=where, pilot=2, most=2, on_run=raising),
+        lambda: fathom.repeat(load, store=where, pilot=2, most=2, on_progress=raising),
+        lambda: fathom.compare_interleaved(load, load, store=where, on_progress=raising),
+        lambda: fathom.tune(
+            load.replace(" --stop-ios=100", "").replace(" -W0 -d1", ""),
+            threads=1,
+            depths=[1, 2],
+            store=where,
+            on_progress=raising,
+        ),
+    ):
+        with pytest.raises(type(wrong), match="mine"):
+            call()

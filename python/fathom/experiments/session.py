@@ -25,6 +25,7 @@ from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
 from fathom.metrics import run_value
 from fathom.runners import stored_figures
+from fathom.store.damage import not_of_the_store
 
 if TYPE_CHECKING:
     from fathom.result import Result
@@ -370,4 +371,5 @@ class Session:
             failure=None if step.is_look else seen.failure,
         )
         note("progress", vars(told))
-        self.on_progress(told)
+        with not_of_the_store():
+            self.on_progress(told)

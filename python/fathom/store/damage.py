@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["damage_told", "run_damage_told"]
+__all__ = ["damage_told", "not_of_the_store", "run_damage_told"]
+
+_OWN = "is_of_the_caller"
 
 # What reading data of another shape than expected raises.
 _OTHER_SHAPE = (
@@ -29,7 +31,19 @@ def _told(words: Callable[[Exception], str]) -> Iterator[None]:
     try:
         yield
     except _OTHER_SHAPE as error:
+        if getattr(error, _OWN, False):
+            raise
         raise StoreError(words(error)) from error
+
+
+@contextmanager
+def not_of_the_store() -> Iterator[None]:
+    """Mark what is raised within: it is whoever called us that failed, and no data of a store."""
+    try:
+        yield
+    except _OTHER_SHAPE as error:
+        setattr(error, _OWN, True)
+        raise
 
 
 def damage_told(of: int | str) -> AbstractContextManager[None]:
