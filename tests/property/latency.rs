@@ -119,3 +119,25 @@ fn a_stored_histogram_whose_least_is_above_its_greatest_is_refused() {
     let error = serde_json::from_value::<LatencyHistogram>(stored).unwrap_err().to_string();
     assert!(error.contains("least latency"), "{error}");
 }
+
+/// Each of them was entered by itself, which took longer than a run of a rate that no device keeps.
+#[test]
+fn a_number_of_values_beyond_any_run_is_entered_and_cut_at_once() {
+    let mut histogram = LatencyHistogram::new();
+    histogram.record_several(1_000, 1 << 43);
+    histogram.record_several(5_000_000, 3 << 42);
+    let above = histogram.above(1_000_000);
+    assert_eq!((histogram.count(), above.count()), (5 << 42, 3 << 42));
+    assert_eq!(above.max_ns(), 5_000_000);
+    assert!(above.min_ns().abs_diff(5_000_000) <= 5_000_000 / 1_024, "{}", above.min_ns());
+}
+
+#[test]
+fn several_equal_values_at_once_are_the_same_as_one_by_one() {
+    let (mut one_by_one, mut at_once) = (LatencyHistogram::new(), LatencyHistogram::new());
+    for (value_ns, times) in [(900, 3), (70_000, 2), (900, 1), (31, 0)] {
+        (0..times).for_each(|_| one_by_one.record(value_ns));
+        at_once.record_several(value_ns, times);
+    }
+    assert_eq!(one_by_one, at_once);
+}

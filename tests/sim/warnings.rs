@@ -85,3 +85,13 @@ fn rules_that_were_not_met_are_told_with_what_they_found() {
     let met = self::result(met, &SimDevice::default());
     assert_eq!(evidence(&met, WarningKind::StopRuleNotMet), None);
 }
+
+/// The result of such a run took far longer than the run.
+#[test]
+fn a_rate_that_no_device_keeps_has_its_result_at_once() {
+    let plan = span(64 * MIB).outstanding(2).pace(u64::MAX / 2, NANOS_PER_SEC).seconds(1);
+    let result = result(plan, &SimDevice::default());
+    let found = evidence(&result, WarningKind::ResponseBehindSchedule).unwrap();
+    assert!(found.contains("a backlog grew"), "{found}");
+    assert!(evidence(&result, WarningKind::RateNotReached).is_some());
+}

@@ -234,9 +234,7 @@ impl Rate {
             self.carried += self.rest;
         }
     }
-}
 
-impl Rate {
     fn per_ns(&self) -> u128 {
         u128::from(self.whole_ns) * u128::from(self.ios) + u128::from(self.rest)
     }
@@ -252,22 +250,6 @@ impl Rate {
         let (whole_ns, carried) = (passed / u128::from(self.ios), passed % u128::from(self.ios));
         self.due_ns = self.due_ns.saturating_add(u64::try_from(whole_ns).unwrap_or(u64::MAX));
         self.carried = u64::try_from(carried).unwrap_or(0);
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts and times are not negative, and the conversions saturate"
-)]
-impl Poisson {
-    fn count_before(&self, until_ns: u64) -> u128 {
-        let span_ns = until_ns.saturating_sub(self.due_ns) as f64;
-        if self.mean_ns > 0.0 { (span_ns / self.mean_ns) as u128 } else { 0 }
-    }
-
-    fn skip(&mut self, ios: u64) {
-        self.due_ns = self.due_ns.saturating_add((ios as f64 * self.mean_ns) as u64);
     }
 }
 
@@ -297,6 +279,25 @@ impl Poisson {
         )]
         let whole_ns = whole_ns as u64;
         self.due_ns = self.due_ns.saturating_add(whole_ns);
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count is not negative, and the conversion saturates"
+    )]
+    fn count_before(&self, until_ns: u64) -> u128 {
+        let span_ns = until_ns.saturating_sub(self.due_ns) as f64;
+        if self.mean_ns > 0.0 { (span_ns / self.mean_ns) as u128 } else { 0 }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a time is not negative, and the conversion saturates"
+    )]
+    fn skip(&mut self, ios: u64) {
+        self.due_ns = self.due_ns.saturating_add((ios as f64 * self.mean_ns) as u64);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_sys::hand_off::{Owner, hand_off};
 
-use super::backend::{BackendError, SimBackend, SimCalls, SimClock, SimDevice, SimRecord};
+use super::backend::{Backend, BackendError, SimBackend, SimCalls, SimClock, SimDevice, SimRecord};
 use super::clock::{Clock, Schedule};
 use super::coordinator::outstanding;
 use super::random::Random;
@@ -151,30 +151,17 @@ fn simulate_thread(
     let clock = SimClock::default();
     let record = Rc::new(RefCell::new(Vec::new()));
     let device = SimDevice { seed: device.seed.wrapping_add(thread.seed), ..device.clone() };
-    let halt = AtomicBool::new(false);
     let recorder = stream::recorder(plan, thread);
     let (statistics, watcher) = hand_off(ThreadStatistics::new(recorder, layout.slot_bytes.len()));
     let ended = clock.clone();
     let hangs = device.hang_ppm > 0;
     let backend = SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record));
-    let setup = WorkerSetup {
-        backend,
-        clock,
-        streams: stream::streams(thread, &layout, context, 0),
-        shared_weights: stream::shared_weights(plan, thread),
-        slots: layout.slot_bytes.len(),
-        random: Random::new(thread.seed),
-        tolerance,
-        stop: &halt,
-        finish,
-        live: None,
-        progress_every_ios: 0,
-        progress: &|| {},
-    };
-    let schedule = Schedule::new(plan, 0);
+    let around = (thread, context, &layout);
     let ran = match thread.engine {
-        EngineKind::Sync | EngineKind::Mapped => run_calls(setup, schedule, statistics),
-        _ => Worker::new(setup, schedule).run(statistics),
+        EngineKind::Sync | EngineKind::Mapped => {
+            run_worker(SimCalls(backend), clock, around, (finish, tolerance), statistics)
+        }
+        _ => run_worker(backend, clock, around, (finish, tolerance), statistics),
     };
     match ran {
         // It would wait forever; its statistics are found as those of a thread that never comes back.
@@ -202,25 +189,29 @@ fn simulate_thread(
     Ok(())
 }
 
-/// The same by calls of which one is in flight at a time.
-fn run_calls(
-    setup: WorkerSetup<'_, SimBackend, SimClock>,
-    schedule: Schedule,
+/// Runs the load of one thread over a kind of backend.
+fn run_worker(
+    backend: impl Backend,
+    clock: SimClock,
+    (thread, context, layout): (&ThreadPlan, &StreamContext<'_>, &SlotLayout),
+    (finish, tolerance): (&Finish, &Tolerance),
     statistics: Owner<ThreadStatistics>,
 ) -> Result<(), BackendError> {
+    let plan = context.plan;
+    let halt = AtomicBool::new(false);
     let setup = WorkerSetup {
-        backend: SimCalls(setup.backend),
-        clock: setup.clock,
-        streams: setup.streams,
-        shared_weights: setup.shared_weights,
-        slots: setup.slots,
-        random: setup.random,
-        tolerance: setup.tolerance,
-        stop: setup.stop,
-        finish: setup.finish,
-        live: setup.live,
-        progress_every_ios: setup.progress_every_ios,
-        progress: setup.progress,
+        backend,
+        clock,
+        streams: stream::streams(thread, layout, context, 0),
+        shared_weights: stream::shared_weights(plan, thread),
+        slots: layout.slot_bytes.len(),
+        random: Random::new(thread.seed),
+        tolerance,
+        stop: &halt,
+        finish,
+        live: None,
+        progress_every_ios: plan.progress_every_ios,
+        progress: &|| {},
     };
-    Worker::new(setup, schedule).run(statistics)
+    Worker::new(setup, Schedule::new(plan, 0)).run(statistics)
 }

@@ -26,7 +26,7 @@ pub struct InFlight {
 impl InFlight {
     /// Enters an I/O of this age.
     pub fn add(&mut self, age_ns: u64) {
-        self.merge(&Self { ios: 1, age_ns_sum: age_ns, age_ns_max: age_ns, age_ns_min: age_ns });
+        self.add_several(1, age_ns);
     }
 
     /// Enters several of the same age.

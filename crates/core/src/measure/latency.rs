@@ -114,7 +114,7 @@ impl LatencyHistogram {
             let is_last = left == 0 && self.max_ns > bound_ns;
             let others = count - u64::from(is_last);
             if value_ns > bound_ns {
-                (0..others).for_each(|_| above.record(value_ns));
+                above.record_several(value_ns, others);
             }
             if is_last {
                 above.record(self.max_ns);

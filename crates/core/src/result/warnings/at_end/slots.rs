@@ -179,7 +179,7 @@ impl<'a> Span<'a> {
     fn limit_ns(&self, kind: Kind) -> f64 {
         let part_of_time = |part: u64| self.measured_ns as f64 / part as f64;
         let (target, _) = kind;
-        let of_target = self.alike.iter().filter(|((one, _), _)| *one == target);
+        let of_target = self.alike.range((target, "")..(target + 1, ""));
         if of_target.map(|(_, alike)| alike.completed).sum::<u64>() == 0 {
             return part_of_time(SILENT_PART);
         }
