@@ -39,7 +39,7 @@ from fathom.experiments.sweep.plan import plan_sweep
 from fathom.experiments.tune.experiment import plan_tune
 from fathom.experiments.tune.experiment import tune as tune_planned
 from fathom.experiments.tune.knee_search import Goal
-from fathom.metrics import metric_column
+from fathom.metrics import check_share, metric_column
 from fathom.report import gather, html_page, pdf_pages
 from fathom.report import markdown as markdown_of
 from fathom.runners import NativeRunner
@@ -227,8 +227,7 @@ def compare(
     with as_wrong_request():
         for metric in wanted:
             metric_column(metric)
-        if not 0 < confidence < 1:
-            raise ValueError(f"a confidence is between 0 and 100 %, not {100 * confidence:g} %")
+        check_share("confidence", confidence)
     with _opened(store) as opened:
         return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 

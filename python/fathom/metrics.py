@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
+    "check_share",
     "higher_is_better",
     "imported_series",
     "interval_series",
@@ -40,6 +41,19 @@ _COLUMNS = {
 METRICS = (*_COLUMNS, *(f"{kind}.{name}" for kind in ("read", "write") for name in _COLUMNS))
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _IN_SERIES = ("iops", "mib_per_s", "mean")
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse what is no share of a whole, such as a precision or a confidence.
+
+    Raises
+    ------
+    ValueError
+        If it is not between 0 and 1; the message has it in percent.
+
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"a {name} is between 0 and 100 %, not {100 * value:g} %")
 
 
 def metric_column(metric: str) -> str:

@@ -15,7 +15,7 @@ from fathom.experiments.noise_words import estimate_sentences
 from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
 from fathom.experiments.told_runs import told_runs
-from fathom.metrics import metric_column, quantile_of, run_value
+from fathom.metrics import check_share, metric_column, quantile_of, run_value
 from fathom.runners import NativeRunner
 from fathom.stats import (
     Drift,
@@ -106,13 +106,8 @@ class RepeatPolicy:
             raise ValueError(f"there are at least {_LEAST_PILOT} runs, not at most {self.most}")
         if not _LEAST_PILOT <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
-        if not 0 < self.relative_half_width < 1:
-            wrong = f"{100 * self.relative_half_width:g} %"
-            raise ValueError(f"a precision is between 0 and 100 %, not {wrong}")
-        if not 0 < self.confidence < 1:
-            raise ValueError(
-                f"a confidence is between 0 and 100 %, not {100 * self.confidence:g} %"
-            )
+        check_share("precision", self.relative_half_width)
+        check_share("confidence", self.confidence)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from fathom.experiments.session import (
     Strategy,
     complete_runs,
 )
-from fathom.metrics import metric_column
+from fathom.metrics import check_share, metric_column
 from fathom.stats import PooledSpread
 from fathom.store.damage import damage_told
 
@@ -121,12 +121,8 @@ class TurnsPlan:
             raise ValueError(f"there are at least {LEAST_PAIRS} pairs, not at most {self.most}")
         if not LEAST_PAIRS <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {LEAST_PAIRS} to {self.most} pairs, not {self.pilot}")
-        for name, value in (
-            ("precision", self.relative_half_width),
-            ("confidence", self.confidence),
-        ):
-            if not 0 < value < 1:
-                raise ValueError(f"a {name} is between 0 and 100 %, not {100 * value:g} %")
+        check_share("precision", self.relative_half_width)
+        check_share("confidence", self.confidence)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
