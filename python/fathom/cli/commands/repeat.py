@@ -262,7 +262,7 @@ def _sentences(found: Repetition) -> list[str]:
                 f"Run {run_id} is an outlier of {name}: {abs(outlier.deviations):.1f} deviations "
                 f"{'above' if outlier.deviations > 0 else 'below'} the others."
             )
-    # Fewer rounds than the rules look at are told below.
+    # Fewer rounds than the rules look at are named below.
     if found.steady is not None and found.steady.checks:
         words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
         sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
