@@ -343,3 +343,13 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
         assert!(error.contains(word), "{line}: {error}");
     }
 }
+
+/// As for a load without a mix (`offsets.rs`): the first stretch in order was of reads.
+#[test]
+fn a_mix_of_writes_began_with_reads_where_it_began_in_order() {
+    for seed in 1..20 {
+        let mixed = format!("-rs5 -w100 -o1 -f64M --block-mix=4K:50,8K:50 -z{seed}");
+        let thread = transfers(&mixed).swap_remove(0);
+        assert_eq!(of(&thread, Operation::Write).len(), thread.len(), "{seed}");
+    }
+}

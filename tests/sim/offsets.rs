@@ -155,6 +155,29 @@ fn runs_of_a_mix_have_geometric_length_and_one_direction() {
     assert!((share - 0.5).abs() < 0.01, "{share}");
 }
 
+/// What a thread of this seed does that walks in order but for few I/Os.
+fn mostly_in_order(random_percent: u32, writes: u32, seed: u64) -> Vec<Transfer> {
+    let mut plan = span(1 << 40).order(Order::Mixed { random_percent }).writes(writes);
+    plan.threads[0].seed = seed;
+    transfers(&plan.milliseconds(50)).swap_remove(0)
+}
+
+/// A walk may begin with a stretch in order. Its I/Os had a direction that nobody had drawn: they were reads.
+#[test]
+fn a_load_of_writes_began_with_reads_where_it_began_in_order() {
+    for seed in 0..20 {
+        let all = mostly_in_order(5, 100, seed);
+        assert!(all.iter().all(|transfer| transfer.operation == Operation::Write), "{seed}");
+    }
+}
+
+#[test]
+fn the_first_stretch_in_order_is_of_writes_as_often_as_any_other() {
+    let begins_with_write = |seed| mostly_in_order(1, 50, seed)[0].operation == Operation::Write;
+    let writes = (0..200).filter(|seed| begins_with_write(*seed)).count();
+    assert!((65..=135).contains(&writes), "{writes} of 200");
+}
+
 fn orders() -> impl Strategy<Value = Order> {
     prop_oneof![
         Just(Order::Sequential),

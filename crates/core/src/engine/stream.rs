@@ -236,6 +236,9 @@ pub struct StreamContext<'a> {
     pub verification: Option<&'a Tables>,
 }
 
+/// Sets the draw of the first direction apart from all others of a thread's seed.
+const FIRST_RUN: u64 = 0x0052_554E;
+
 /// The streams of one thread, one per assignment, with their first I/O due at `start_ns`.
 #[must_use]
 pub fn streams<'a>(
@@ -253,6 +256,8 @@ pub fn streams<'a>(
         let data_seed = Random::new(shared.nonce ^ thread.seed).bits();
         let start_bytes = assignment.start_bytes;
         let table = context.verification.and_then(|tables| tables.of(target.path()));
+        // A walk may begin with a stretch in order, whose direction is drawn as that of any other.
+        let writing = Random::new(thread.seed ^ FIRST_RUN).percent(target.write_percent);
         let verifier = |table| {
             StreamVerifier::new(table, source.cloned(), (first_slot, count), target.block_bytes)
         };
@@ -268,7 +273,7 @@ pub fn streams<'a>(
             portions: Portions::default(),
             free: (first_slot..first_slot + count).rev().collect(),
             first_slot,
-            writing: false,
+            writing,
             mix: shared.mix(target, start_bytes, count as usize, thread.seed).map(Box::new),
             verifier: table.map(verifier),
         });

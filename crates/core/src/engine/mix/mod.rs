@@ -60,10 +60,13 @@ impl<'a> Mix<'a> {
     ) -> Self {
         let walk = |plan, stream| Walk::new(plan, stream, ahead_bytes, slots);
         let mut random = Random::new(seed ^ 0x004D_4958);
+        let mut kinds = Kinds::new(plan.exact, plan.trim_percent, write_percent, &mut random);
+        // A walk may begin with a run, whose kind is drawn as that of any other; exact shares are of each I/O.
+        let operation = if plan.exact { Operation::Read } else { kinds.next(&mut random) };
         Self {
-            kinds: Kinds::new(plan.exact, plan.trim_percent, write_percent, &mut random),
+            kinds,
             exact: plan.exact,
-            operation: Operation::Read,
+            operation,
             read: &shared.read,
             write: &shared.write,
             walk: walk(&plan.read, &shared.read),
