@@ -104,6 +104,19 @@ impl Stream<'_> {
         self.mix.is_none() && self.verifier.is_none() && self.pacer.is_unlimited()
     }
 
+    /// What each I/O in a slot is but for its offset, if all of them are reads, or writes of the same data.
+    pub fn repeated(&self, slot: u32) -> Option<Transfer> {
+        let operation = match self.write_percent {
+            0 => Operation::Read,
+            100 if matches!(self.data, StreamData::Constant) => Operation::Write,
+            _ => return None,
+        };
+        let source_offset = (operation == Operation::Write).then_some(0);
+        let (file, bytes) = (self.file, self.block_bytes);
+        let transfer = Transfer { slot, file, operation, offset_bytes: 0, bytes, source_offset };
+        self.is_plain().then_some(transfer)
+    }
+
     /// The next I/O of this stream, in the given slot, with its data in place. It takes its place in the
     /// schedule.
     #[inline(always)]

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::hand_off::Owner;
 
-use super::backend::{Backend, BackendError, Completion, Wait};
+use super::backend::{Backend, BackendError, Completion, Transfer, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
 pub use super::fault::{Failure, IoFault, Tolerance};
 use super::live::LiveFeed;
@@ -243,12 +243,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "once per I/O, and called from two places, so that it is left as a call of its own, which \
-                  saves and restores the registers of the hot loop (callgrind)"
-    )]
+    #[inline]
     fn issue(
         &mut self,
         statistics: &mut ThreadStatistics,
@@ -257,6 +252,26 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         now_ns: u64,
         intended_ns: u64,
     ) {
+        let transfer = self.next(statistics, index, slot, now_ns, intended_ns);
+        self.in_flight += 1;
+        self.setup.backend.submit(&transfer);
+    }
+
+    /// The next I/O of a stream, which is entered into its slot.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O, and called from several places, so that it is left as a call of its own, \
+                  which saves and restores the registers of the hot loop (callgrind)"
+    )]
+    fn next(
+        &mut self,
+        statistics: &mut ThreadStatistics,
+        index: usize,
+        slot: u32,
+        now_ns: u64,
+        intended_ns: u64,
+    ) -> Transfer {
         let setup = &mut self.setup;
         let stream = &mut setup.streams[index];
         let transfer = stream.next(slot, &mut setup.random, &mut setup.backend);
@@ -271,8 +286,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             operation: transfer.operation,
         };
         statistics.slots[slot as usize] = state;
-        self.in_flight += 1;
-        setup.backend.submit(&transfer);
+        transfer
     }
 
     /// Waits in the way that fits: for a completion, for the next I/O's time, or for whichever comes first.

@@ -85,8 +85,7 @@ pub struct Completed {
 
 impl DirectionRecord {
     #[inline]
-    fn record_interval(&mut self, index: u64, bytes: u64, latency_ns: u64) {
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
+    fn record_interval(&mut self, index: usize, bytes: u64, latency_ns: u64) {
         if let Some(cell) = self.series.cells.get_mut(index) {
             cell.add(bytes, latency_ns);
             if let Some(fields) = &mut self.interval_latency {
@@ -109,7 +108,32 @@ impl DirectionRecord {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     targets: Vec<TargetRecord>,
+    intervals: Intervals,
+}
+
+/// The interval in which an I/O completed, found without a division as long as it is that of the last one.
+#[derive(Debug, Clone, Copy)]
+struct Intervals {
     interval_ns: u64,
+    index: usize,
+    from_ns: u64,
+}
+
+impl Intervals {
+    #[inline]
+    fn index_at(&mut self, since_start_ns: u64) -> usize {
+        if since_start_ns.wrapping_sub(self.from_ns) >= self.interval_ns {
+            self.move_to(since_start_ns);
+        }
+        self.index
+    }
+
+    #[cold]
+    fn move_to(&mut self, since_start_ns: u64) {
+        let index = since_start_ns.checked_div(self.interval_ns).unwrap_or(0);
+        self.from_ns = index * self.interval_ns;
+        self.index = usize::try_from(index).unwrap_or(usize::MAX);
+    }
 }
 
 impl Recorder {
@@ -132,7 +156,8 @@ impl Recorder {
             faults: FaultBook::default(),
             slots: Slots::default(),
         };
-        Self { targets: vec![record; targets], interval_ns }
+        let intervals = Intervals { interval_ns, index: 0, from_ns: 0 };
+        Self { targets: vec![record; targets], intervals }
     }
 
     /// Enters a completion.
@@ -153,7 +178,8 @@ impl Recorder {
         if let Some(histogram) = &mut record.response {
             histogram.record(response_ns);
         }
-        if let Some(index) = since_start_ns.checked_div(self.interval_ns) {
+        if self.intervals.interval_ns > 0 {
+            let index = self.intervals.index_at(since_start_ns);
             record.record_interval(index, bytes, latency_ns);
         }
     }

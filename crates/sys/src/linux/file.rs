@@ -120,26 +120,17 @@ impl TargetFile {
     }
 
     /// Reads at an offset; returns the bytes read, which are fewer at the end of the target.
+    // By the system call itself: `pread` of a C library is a cancellation point, which costs each I/O of a
+    // program with threads two atomic operations.
     #[inline]
     pub fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
-        let Ok(offset) = libc::off64_t::try_from(offset_bytes) else { return Err(beyond()) };
-        let (fd, address) = (self.raw_fd(), bytes.as_mut_ptr());
-        // The call itself, because `pread` of a C library is a cancellation point, which costs each
-        // I/O of a program with threads two atomic operations.
-        // SAFETY: the kernel writes at most the length of the slice, which is borrowed for the call.
-        let read = unsafe { libc::syscall(libc::SYS_pread64, fd, address, bytes.len(), offset) };
-        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+        Ok(rustix::io::pread(&self.file, bytes, offset_bytes)?)
     }
 
     /// Writes at an offset; returns the bytes written.
     #[inline]
     pub fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<usize> {
-        let Ok(offset) = libc::off64_t::try_from(offset_bytes) else { return Err(beyond()) };
-        let (fd, address) = (self.raw_fd(), bytes.as_ptr());
-        // SAFETY: the kernel reads at most the length of the slice, which is borrowed for the call.
-        let written =
-            unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, bytes.len(), offset) };
-        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+        Ok(rustix::io::pwrite(&self.file, bytes, offset_bytes)?)
     }
 
     /// Whether I/O to the target can be issued without waiting for it (`RWF_NOWAIT`, `preadv2(2)`).
@@ -178,9 +169,4 @@ impl TargetFile {
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
-}
-
-/// The kernel's answer to an offset that no file has.
-fn beyond() -> io::Error {
-    io::Error::from_raw_os_error(libc::EINVAL)
 }

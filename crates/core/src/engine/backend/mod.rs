@@ -1,6 +1,7 @@
 //! Backends: how I/O reaches the kernel, or does not.
 //!
-//! A backend is five methods, and a sixth where what is in flight may be left behind. The one hot loop in
+//! A backend is five methods, a sixth where one I/O is less work than several, and a seventh where what is in
+//! flight may be left behind. The one hot loop in
 //! [`super::worker`] is generic over it.
 
 mod aio;
@@ -71,6 +72,16 @@ pub trait Backend {
 
     /// Hands over what is queued, waits as told, and appends what has completed to `done`.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError>;
+
+    /// Performs one I/O while nothing else is in flight, and returns its result.
+    fn call(&mut self, transfer: &Transfer) -> Result<i32, BackendError> {
+        let mut done = Vec::with_capacity(1);
+        self.submit(transfer);
+        while done.is_empty() {
+            self.reap(Wait::ForOne, &mut done)?;
+        }
+        Ok(done[0].result)
+    }
 
     /// What it is and which features it uses.
     fn describe(&self) -> BackendDescription;

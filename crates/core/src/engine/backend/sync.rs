@@ -133,28 +133,27 @@ impl<T: SyncTarget> SyncBackend<T> {
     #[inline(always)]
     #[expect(
         clippy::inline_always,
-        reason = "once per I/O, and the only call; by itself left as a call of its own (callgrind)"
+        reason = "once per I/O; by itself left as a call of its own (callgrind)"
     )]
-    fn perform(&mut self) -> i32 {
-        let transfer = &self.last;
-        let target = &self.targets[transfer.file as usize];
+    fn perform(targets: &[T], resources: &mut Resources, transfer: &Transfer) -> i32 {
+        let target = &targets[transfer.file as usize];
         let length = transfer.bytes as usize;
         let slot = transfer.slot as usize;
         match transfer.operation {
             Operation::Read => {
-                let buffer = &mut self.resources.buffers.slot_mut(slot)[..length];
+                let buffer = &mut resources.buffers.slot_mut(slot)[..length];
                 return target.read_at(buffer, transfer.offset_bytes);
             }
             Operation::Write => {}
             other => return manage(target.file(), other, transfer),
         }
-        let source = self.resources.sources[transfer.file as usize].as_ref();
+        let source = resources.sources[transfer.file as usize].as_ref();
         let bytes = match (transfer.source_offset, source) {
             (Some(offset), Some(source)) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 &source.slot(0)[start..start + length]
             }
-            _ => &self.resources.buffers.slot(slot)[..length],
+            _ => &resources.buffers.slot(slot)[..length],
         };
         target.write_at(bytes, transfer.offset_bytes)
     }
@@ -174,18 +173,22 @@ impl<T: SyncTarget> Backend for SyncBackend<T> {
         self.is_queued = true;
     }
 
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "once per I/O, and called from two places, so that it is left as a call of its own, which \
-                  saves and restores the registers of the hot loop (callgrind)"
-    )]
+    #[inline]
     fn reap(&mut self, _wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
         if std::mem::take(&mut self.is_queued) {
-            let result = self.perform();
+            let result = Self::perform(&self.targets, &mut self.resources, &self.last);
             done.push(Completion { slot: self.last.slot, result });
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; by itself left as a call of its own (callgrind)"
+    )]
+    fn call(&mut self, transfer: &Transfer) -> Result<i32, BackendError> {
+        Ok(Self::perform(&self.targets, &mut self.resources, transfer))
     }
 
     fn describe(&self) -> BackendDescription {

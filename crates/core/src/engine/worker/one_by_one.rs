@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use fathom_sys::hand_off::Owner;
 
-use super::{Backend, BackendError, Clock, ThreadStatistics, Wait, Worker};
+use super::{Backend, BackendError, Clock, Completion, ThreadStatistics, Worker};
+use crate::engine::backend::Transfer;
+use crate::measure::Completed;
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
     /// Whether nothing happens but that an I/O follows the one before it.
@@ -29,38 +31,107 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     pub(super) fn go_on(
         &mut self,
         statistics: &mut Owner<ThreadStatistics>,
+        now_ns: u64,
+    ) -> Result<u64, BackendError> {
+        let Some(last) = self.last_alone() else { return Ok(now_ns) };
+        match self.setup.streams[0].repeated(last.slot) {
+            Some(transfer) => self.repeat(statistics, transfer, last, now_ns),
+            None => self.vary(statistics, last, now_ns),
+        }
+    }
+
+    /// I/Os that differ in their offsets only. What an I/O needs stays in registers: written to memory and
+    /// read again as a whole, it would wait for the processor's stores.
+    #[inline]
+    fn repeat(
+        &mut self,
+        statistics: &mut Owner<ThreadStatistics>,
+        mut transfer: Transfer,
+        Completion { slot, mut result }: Completion,
         mut now_ns: u64,
     ) -> Result<u64, BackendError> {
-        while self.counts_plainly(statistics, now_ns) {
-            let slot = self.done[0].slot;
-            self.done.clear();
-            let completed = statistics.slots[slot as usize];
-            self.record(statistics, &completed, now_ns);
-            if let Some(live) = &mut self.setup.live {
-                live.record(0, completed.bytes.cast_signed(), now_ns - completed.submitted_ns);
-                live.tick(now_ns, self.in_flight);
-            }
-            self.in_flight = 0;
-            self.issue(statistics, 0, slot, now_ns, now_ns);
-            // Written here, as the loop's own call is made from several places and so not inlined.
-            let (backend, done) = (&mut self.setup.backend, &mut self.done);
-            statistics.away(|| backend.reap(Wait::ForOne, done))?;
+        let (bytes, operation) = (transfer.bytes, transfer.operation);
+        let mut submitted_ns = statistics.slots[slot as usize].submitted_ns;
+        while result == bytes.cast_signed() && self.is_as_it_was(now_ns) {
+            let latency_ns = now_ns - submitted_ns;
+            let completed = Completed {
+                bytes: u64::from(bytes),
+                latency_ns,
+                response_ns: latency_ns,
+                since_start_ns: now_ns - self.schedule.measure_from_ns,
+            };
+            statistics.recorder.record(0, operation, completed);
+            self.tell_live(result, latency_ns, now_ns);
+            submitted_ns = now_ns;
+            transfer.offset_bytes = self.next_offset(slot);
+            let place = &mut statistics.slots[slot as usize];
+            (place.submitted_ns, place.intended_ns) = (now_ns, now_ns);
+            place.offset_bytes = transfer.offset_bytes;
+            let backend = &mut self.setup.backend;
+            result = statistics.away(|| backend.call(&transfer))?;
             statistics.waits.completion_waits += 1;
             now_ns = self.setup.clock.now_ns();
         }
+        self.done[0].result = result;
         Ok(now_ns)
     }
 
-    /// Whether an I/O completed that counts, and all else is as it was.
+    /// I/Os of which each may be a read or a write, or has data of its own.
     #[inline]
-    fn counts_plainly(&self, statistics: &ThreadStatistics, now_ns: u64) -> bool {
-        if B::MAX_IN_FLIGHT > 1 || !self.is_measured || now_ns >= self.steady_until_ns {
-            return false;
+    fn vary(
+        &mut self,
+        statistics: &mut Owner<ThreadStatistics>,
+        Completion { slot, mut result }: Completion,
+        mut now_ns: u64,
+    ) -> Result<u64, BackendError> {
+        while result == statistics.slots[slot as usize].bytes.cast_signed()
+            && self.is_as_it_was(now_ns)
+        {
+            let completed = statistics.slots[slot as usize];
+            self.record(statistics, &completed, now_ns);
+            self.tell_live(result, now_ns - completed.submitted_ns, now_ns);
+            let transfer = self.next(statistics, 0, slot, now_ns, now_ns);
+            let backend = &mut self.setup.backend;
+            result = statistics.away(|| backend.call(&transfer))?;
+            statistics.waits.completion_waits += 1;
+            now_ns = self.setup.clock.now_ns();
         }
-        let [completion] = self.done.as_slice() else { return false };
-        let slot = &statistics.slots[completion.slot as usize];
-        self.is_one_by_one
-            && completion.result == slot.bytes.cast_signed()
+        self.done[0].result = result;
+        Ok(now_ns)
+    }
+
+    #[inline]
+    fn tell_live(&mut self, result: i32, latency_ns: u64, now_ns: u64) {
+        if let Some(live) = &mut self.setup.live {
+            live.record(0, result, latency_ns);
+            live.tick(now_ns, 1);
+        }
+    }
+
+    /// Where the next I/O of a stream goes whose I/Os differ in nothing else.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once per I/O, as the places of the general way")]
+    fn next_offset(&mut self, slot: u32) -> u64 {
+        let stream = &mut self.setup.streams[0];
+        let index = (slot - stream.first_slot) as usize;
+        stream.offsets.next(index, &mut self.setup.random)
+    }
+
+    /// What completed, if it is the only one of a load that takes the short way.
+    #[inline]
+    fn last_alone(&self) -> Option<Completion> {
+        match self.done.as_slice() {
+            [last] if B::MAX_IN_FLIGHT == 1 && self.is_one_by_one && self.is_measured => {
+                Some(*last)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether no phase begins or ends, and nobody ends the load.
+    #[inline]
+    fn is_as_it_was(&self, now_ns: u64) -> bool {
+        now_ns < self.steady_until_ns
             && self.setup.finish.until_ns() == self.schedule.measure_until_ns
             && !self.setup.stop.load(Ordering::Relaxed)
     }
