@@ -14,7 +14,7 @@ from fathom.findings.search import RULES
 __all__ = ["drawn", "rows"]
 
 _ROWS = re.compile(
-    r"(?<=\| Rule \| Says \| Fires when \| Source \|\n\|---\|---\|---\|---\|\n)(?:\| `.*\n)+"
+    r"(?<=\| Rule \| Says \| Fires when \| Source \|\n\|---\|---\|---\|---\|\n)(?:.+\n)+"
 )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["drawn", "rows"]
 
-_ROWS = re.compile(r"(?<=\| Format \| What it is \|\n\|---\|---\|\n)(?:\| `.*\n)*")
+_ROWS = re.compile(r"(?<=\| Format \| What it is \|\n\|---\|---\|\n)(?:.+\n)*")
 
 
 def _words(read: Callable[..., object]) -> str:

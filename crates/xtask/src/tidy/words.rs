@@ -11,6 +11,8 @@ const BANNED: &[(&[&str], &str)] = &[
     (&["HA", "CK"], "say why it is so, or do it properly"),
     (&["artif", "actory"], "name no host of a package registry"),
     (&["/wo", "rk/"], "name no path of one machine"),
+    (&["<<<", "<<<< "], "end the merge"),
+    (&[">>>", ">>>> "], "end the merge"),
 ];
 
 /// Faults of one file of any kind.
