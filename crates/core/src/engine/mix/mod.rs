@@ -61,7 +61,7 @@ impl<'a> Mix<'a> {
         let walk = |plan, stream| Walk::new(plan, stream, ahead_bytes, slots);
         let mut random = Random::new(seed ^ 0x004D_4958);
         let mut kinds = Kinds::new(plan.exact, plan.trim_percent, write_percent, &mut random);
-        // A walk may begin with a run, whose kind is drawn as that of any other; exact shares are of each I/O.
+        // A walk may begin with a run, whose kind is drawn as that of any other.
         let operation = if plan.exact { Operation::Read } else { kinds.next(&mut random) };
         Self {
             kinds,
