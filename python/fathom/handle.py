@@ -88,6 +88,7 @@ class RunHandle:
         overwrite: bool = False,
         allow_write: Paths = (),
         protect: Paths = (),
+        strict: bool = False,
     ) -> None:
         """Begin to prepare a run; all but ``live`` and ``lease_s`` are those of ``fathom.run``.
 
@@ -100,7 +101,9 @@ class RunHandle:
             If the arguments are wrong; nothing was touched.
 
         """
-        job = permitted_job(args, overwrite=overwrite, allow_write=allow_write, protect=protect)
+        job = permitted_job(
+            args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
+        )
         self._run = _fathom.Run(*job, live, lease_s)
 
     @property

@@ -54,7 +54,7 @@ class Request:
         Raises
         ------
         InvalidRequestError
-            If they are wrong; the message names each fault.
+            As ``fathom.parse``.
 
         """
         return cls.from_dict(json.loads(_fathom.request_of([*words])))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import fathom
 import pytest
 from fabricated import TEXT
 from fathom._asked import asked_load
+from fathom._fathom import is_for_one_run
+from fathom.engine import load_of
 from fathom.request import Request
 from fathom.result import Result
+from fathom.runners.measure import measure
 from fathom.store import Store
 from fathom.tools import read_load, to_arguments
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINES = (
     "-b8K -r -w30 -t2 -o4 --rate=500 --skew=zipf:1.1 --arrivals=poisson x",
@@ -50,10 +51,84 @@ def test_the_options_of_a_run_survive_a_translation_to_arguments(line: str) -> N
     assert fathom.parse(lines[0]).options == fathom.parse(line).options
 
 
+FOR_ONE_RUN = {
+    "--overwrite": "give overwrite=True to run",
+    "--allow-write=S4EW": "give allow_write= to run",
+    "--protect=y": "give protect= to run",
+    "--strict": "give strict=True to run",
+    "--credentials=c": "FATHOM_CREDENTIALS",
+    "--json=r.json": "Result.raw",
+    "--live": "on_event=",
+    "--live=json": "on_event=",
+    "--lease=10": "RunHandle",
+    "--explain": "use explain",
+    "-Rp": "leave it out",
+    "-Rpxml": "leave it out",
+}
+
+
 def test_what_is_typed_for_one_run_is_no_part_of_a_request() -> None:
     plain = fathom.parse("-w100 x")
-    for word in ("--overwrite", "--protect=y", "--strict", "--json=r.json"):
-        assert fathom.parse(f"-w100 {word} x") == plain
+    for word in FOR_ONE_RUN:
+        if not word.startswith("-Rp"):
+            assert load_of(["-w100", word, "x"]) == plain
+
+
+@pytest.mark.parametrize(("word", "instead"), FOR_ONE_RUN.items())
+def test_what_no_request_can_hold_is_refused_by_name_and_not_dropped(
+    word: str, instead: str
+) -> None:
+    for read in (fathom.parse, Request.of_words):
+        with pytest.raises(fathom.InvalidRequestError) as refusal:
+            read(["-w100", word, "x"])
+        (line,) = str(refusal.value).splitlines()
+        assert line.startswith("-Rp" if word.startswith("-Rp") else word.partition("=")[0])
+        assert instead in line
+    # Behind -- it is the name of a file.
+    assert fathom.parse(["-w100", "--", word]).profile.time_spans[0].targets[0].path == word
+
+
+def test_each_option_for_one_run_has_what_takes_its_place() -> None:
+    names = re.findall(
+        r"^### `(--[a-z-]+)", Path("docs/reference.md").read_text("utf-8"), re.MULTILINE
+    )
+    known = {word.partition("=")[0] for word in FOR_ONE_RUN}
+    assert {one for one in names if is_for_one_run(one)} == {
+        one for one in known if one.startswith("--")
+    }
+
+
+def test_what_was_protected_in_words_is_not_written_by_their_request(tmp_path: Path) -> None:
+    mine = tmp_path / "x.dat"
+    fathom.run(f"-c64K -b4K -d0 -W0 {mine}", check=False)
+    words = ["-b4K", "-w100", "-W0", "-d0", f"--protect={mine}", str(mine)]
+    before = mine.read_bytes()
+    with pytest.raises(fathom.RefusedError):
+        fathom.run(words)
+    with pytest.raises(fathom.InvalidRequestError, match="give protect= to run"):
+        fathom.run(fathom.parse(words))
+    with pytest.raises(fathom.RefusedError, match="protect"):
+        fathom.sweep([*words[:2], *words[4:]], {"depth": [1, 2]}, store=tmp_path / "s.sqlite")
+    request = load_of(words)
+    with pytest.raises(fathom.RefusedError):
+        fathom.run(request, protect=mine)
+    # A request of a store is known by its words, and what they protect stays protected.
+    with pytest.raises(fathom.RefusedError):
+        measure(None, words, request=request)
+    assert mine.read_bytes() == before
+
+
+def test_strict_is_given_beside_a_request_as_among_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[bool, list[str], bool]] = []
+
+    def told(_asked: object, permission: tuple[bool, list[str], bool], _protect: object) -> str:
+        seen.append(permission)
+        return "{}"
+
+    monkeypatch.setattr("fathom.engine._fathom.explain_job", told)
+    fathom.explain(fathom.parse("x"), strict=True)
+    fathom.explain(fathom.parse("x"))
+    assert seen == [(False, [], True), (False, [], False)]
 
 
 @pytest.mark.filterwarnings("ignore")

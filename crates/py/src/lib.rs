@@ -23,7 +23,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::network;
 use fathom_core::report::json;
-use fathom_core::request::Job;
+use fathom_core::request::{Job, Permission as Allowed};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
@@ -55,11 +55,56 @@ enum Asked {
     Words(Vec<String>),
 }
 
-/// Checks what is requested; returns the whole request as JSON.
+/// Checks what is requested; returns the whole request as JSON. Words that no request can hold are refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn request_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
-    Ok(json::write_request(&job_of(py, &asked)?.0.request))
+    let (job, act) = job_of(py, &asked)?;
+    let beside = beside_the_request(&job, act);
+    if beside.is_empty() { Ok(json::write_request(&job.request)) } else { Err(left_out(&beside)) }
+}
+
+/// The load of arguments that are run as they are, as JSON: what else they say is looked at by the run.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn load_of(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
+    Ok(json::write_request(&job_of(py, &Asked::Words(words))?.0.request))
+}
+
+/// What is typed for one run, and stands beside its request: each option, and what takes its place.
+fn beside_the_request(job: &Job, act: Act) -> Vec<(&'static str, &'static str)> {
+    let Job {
+        request: _,
+        command_line: _,
+        permission,
+        credentials,
+        json_file,
+        live,
+        live_as_json: _,
+        is_lent: _,
+        lease_s,
+    } = job;
+    let Allowed { overwrite, allow_write, protect, strict } = permission;
+    let given = [
+        (*overwrite, "--overwrite", "give overwrite=True to run"),
+        (!allow_write.is_empty(), "--allow-write", "give allow_write= to run"),
+        (!protect.is_empty(), "--protect", "give protect= to run"),
+        (*strict, "--strict", "give strict=True to run"),
+        (credentials.is_some(), "--credentials", "name the file in FATHOM_CREDENTIALS"),
+        (json_file.is_some(), "--json", "write Result.raw to a file"),
+        (*live, "--live", "give on_event= to run"),
+        (lease_s.is_some(), "--lease", "use RunHandle(..., lease_s=10)"),
+        (act == Act::Explain, "--explain", "use explain"),
+        (act == Act::ShowProfile, "-Rp", "leave it out"),
+    ];
+    given.into_iter().filter(|one| one.0).map(|(_, option, instead)| (option, instead)).collect()
+}
+
+fn left_out(beside: &[(&str, &str)]) -> PyErr {
+    let sentence = |(option, instead): &(&str, &str)| {
+        format!("{option} belongs to one run and is no part of a request: {instead}")
+    };
+    InvalidRequestError::new_err(beside.iter().map(sentence).collect::<Vec<_>>().join("\n"))
 }
 
 /// The profile of what is requested, as `DiskSpd`'s XML.
@@ -73,8 +118,9 @@ fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
-/// What a person has typed for this run: that data may be written over, and which devices may be written.
-type Permission = (bool, Vec<String>);
+/// What a person has typed for this run: that data may be written over, which devices may be written, and
+/// that a run whose targets cannot be seen whole is refused.
+type Permission = (bool, Vec<String>, bool);
 
 /// Whether an argument lets data be destroyed.
 #[pyfunction]
@@ -143,7 +189,9 @@ fn permitted(
         return Err(RefusedError::new_err(format!("{found} stands {words}")));
     }
     let (mut job, act) = job_of(py, asked)?;
-    (job.permission.overwrite, job.permission.allow_write) = permission;
+    let (overwrite, allow_write, strict) = permission;
+    (job.permission.overwrite, job.permission.allow_write) = (overwrite, allow_write);
+    job.permission.strict |= strict;
     job.permission.protect.extend(protect);
     Ok((job, act))
 }
@@ -548,6 +596,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(lend_job, module)?)?;
     module.add_function(wrap_pyfunction!(check_run_words, module)?)?;
+    module.add_function(wrap_pyfunction!(load_of, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_function(wrap_pyfunction!(merge_results, module)?)?;
     module.add_function(wrap_pyfunction!(check_result, module)?)?;
