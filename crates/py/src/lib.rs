@@ -23,7 +23,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::network;
 use fathom_core::report::json;
-use fathom_core::request::{Job, Permission as Allowed};
+use fathom_core::request::{Job, Permission as Allowed, Profile};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
@@ -494,8 +494,8 @@ fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
         Asked::Request((text, command_line)) => {
             let request = json::read_request(text)
                 .map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
-            let warnings = check(&request, Act::Run, &|_, _| String::new())
-                .map_err(|error| invalid(&error))?;
+            let place = |span, target| place_of(&request.profile, span, target);
+            let warnings = check(&request, Act::Run, &place).map_err(|error| invalid(&error))?;
             let job = Job { request, command_line: command_line.clone(), ..Job::default() };
             RunCommand { job, act: Act::Run, warnings }
         }
@@ -504,6 +504,16 @@ fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
         warn(py, warning)?;
     }
     Ok((job, act))
+}
+
+/// The head of an error about a time span or one of its targets, where there are several.
+fn place_of(profile: &Profile, span: usize, target: Option<usize>) -> String {
+    let targets = profile.time_spans.get(span).map_or(&[][..], |span| &span.targets[..]);
+    let named = target.and_then(|target| targets.get(target)).filter(|_| targets.len() > 1);
+    let number = (profile.time_spans.len() > 1).then(|| format!("time span {}", span + 1));
+    let words = number.into_iter().chain(named.map(|target| format!("target '{}'", target.path)));
+    let words = words.collect::<Vec<_>>().join(", ");
+    if words.is_empty() { words } else { format!("{words}: ") }
 }
 
 /// What `DiskSpd` arguments ask for, and what is doubtful about it.
