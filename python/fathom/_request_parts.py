@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 __all__ = [
+    "GREATEST",
     "Access",
     "AccessHints",
     "Arrivals",
@@ -28,7 +29,6 @@ __all__ = [
     "Extensions",
     "FaultPolicy",
     "FlushMode",
-    "GREATEST",
     "NamedEvents",
     "OnError",
     "OnErrorCount",

@@ -41,8 +41,8 @@ pub fn module(schema: &str) -> String {
         }
     }
     let greatest = greatest(parts);
-    names.push("GREATEST".to_owned());
     names.sort();
+    names.insert(0, "GREATEST".to_owned());
     let list = names.iter().map(|name| format!("    \"{name}\",\n")).collect::<Vec<_>>().concat();
     format!("{HEAD}\n__all__ = [\n{list}]\n{body}\n\n{}\n{greatest}", aliases.trim_start())
 }
