@@ -83,6 +83,7 @@ const STEADY: &str = "--stop-steady={}:20:10 x";
 /// Each number that may not be just any.
 fn numbers() -> Vec<Number> {
     let mut numbers = of_targets();
+    numbers.extend(of_extensions());
     numbers.extend(of_time_spans());
     numbers.extend(of_options());
     numbers
@@ -120,6 +121,16 @@ fn of_targets() -> Vec<Number> {
             target(r).write_data.source = WriteSource::Buffer { bytes: v, file: None };
         })
         .from(4096),
+        number("ThreadTarget.thread", "-F4 -O4 x", |r, v| {
+            target(r).thread_targets = vec![ThreadTarget { thread: small(v), weight: 1 }];
+        })
+        .from(0)
+        .most(3),
+    ]
+}
+
+fn of_extensions() -> Vec<Number> {
+    vec![
         number("Extensions.trim_percent", "--trim={} x", |r, v| {
             target(r).extensions.trim_percent = Some(small(v));
         })
@@ -156,11 +167,6 @@ fn of_targets() -> Vec<Number> {
         })
         .from(100)
         .most(100),
-        number("ThreadTarget.thread", "-F4 -O4 x", |r, v| {
-            target(r).thread_targets = vec![ThreadTarget { thread: small(v), weight: 1 }];
-        })
-        .from(0)
-        .most(3),
     ]
 }
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -23,7 +24,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::network;
 use fathom_core::report::json;
-use fathom_core::request::{Job, Permission as Allowed, Profile};
+use fathom_core::request::Job;
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
@@ -33,6 +34,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use words::{beside_the_request, place_of};
 
 create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
 create_exception!(fathom, InvalidRequestError, FathomError, "The request is wrong.");
@@ -61,50 +63,17 @@ enum Asked {
 fn request_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
     let (job, act) = job_of(py, &asked)?;
     let beside = beside_the_request(&job, act);
-    if beside.is_empty() { Ok(json::write_request(&job.request)) } else { Err(left_out(&beside)) }
+    if beside.is_empty() {
+        Ok(json::write_request(&job.request))
+    } else {
+        Err(InvalidRequestError::new_err(beside.join("\n")))
+    }
 }
 
 /// The load of arguments that are run as they are, as JSON: what else they say is looked at by the run.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn load_of(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
     Ok(json::write_request(&job_of(py, &Asked::Words(words))?.0.request))
-}
-
-/// What is typed for one run, and stands beside its request: each option, and what takes its place.
-fn beside_the_request(job: &Job, act: Act) -> Vec<(&'static str, &'static str)> {
-    let Job {
-        request: _,
-        command_line: _,
-        permission,
-        credentials,
-        json_file,
-        live,
-        live_as_json: _,
-        is_lent: _,
-        lease_s,
-    } = job;
-    let Allowed { overwrite, allow_write, protect, strict } = permission;
-    let given = [
-        (*overwrite, "--overwrite", "give overwrite=True to run"),
-        (!allow_write.is_empty(), "--allow-write", "give allow_write= to run"),
-        (!protect.is_empty(), "--protect", "give protect= to run"),
-        (*strict, "--strict", "give strict=True to run"),
-        (credentials.is_some(), "--credentials", "name the file in FATHOM_CREDENTIALS"),
-        (json_file.is_some(), "--json", "write Result.raw to a file"),
-        (*live, "--live", "give on_event= to run"),
-        (lease_s.is_some(), "--lease", "use RunHandle(..., lease_s=10)"),
-        (act == Act::Explain, "--explain", "use explain"),
-        (act == Act::ShowProfile, "-Rp", "leave it out"),
-    ];
-    given.into_iter().filter(|one| one.0).map(|(_, option, instead)| (option, instead)).collect()
-}
-
-fn left_out(beside: &[(&str, &str)]) -> PyErr {
-    let sentence = |(option, instead): &(&str, &str)| {
-        format!("{option} belongs to one run and is no part of a request: {instead}")
-    };
-    InvalidRequestError::new_err(beside.iter().map(sentence).collect::<Vec<_>>().join("\n"))
 }
 
 /// The profile of what is requested, as `DiskSpd`'s XML.
@@ -504,16 +473,6 @@ fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
         warn(py, warning)?;
     }
     Ok((job, act))
-}
-
-/// The head of an error about a time span or one of its targets, where there are several.
-fn place_of(profile: &Profile, span: usize, target: Option<usize>) -> String {
-    let targets = profile.time_spans.get(span).map_or(&[][..], |span| &span.targets[..]);
-    let named = target.and_then(|target| targets.get(target)).filter(|_| targets.len() > 1);
-    let number = (profile.time_spans.len() > 1).then(|| format!("time span {}", span + 1));
-    let words = number.into_iter().chain(named.map(|target| format!("target '{}'", target.path)));
-    let words = words.collect::<Vec<_>>().join(", ");
-    if words.is_empty() { words } else { format!("{words}: ") }
 }
 
 /// What `DiskSpd` arguments ask for, and what is doubtful about it.

@@ -75,7 +75,8 @@ pub const LOAD: &[Flag] = &[
         here: "The schedule is kept in nanoseconds.",
         deviation: "DiskSpd cuts a rate at 2147483647, and computes -g<n>i in 32 bits and in whole \
                     bytes per millisecond, so that -b64K -g65536i and -b999 -g1i mean no limit; here \
-                    every rate is exact, and one that cannot be kept is an error. Characters behind the number are, too.",
+                    every rate is exact, and one that cannot be kept is an error. So are characters behind \
+                    the number.",
         example: "-g1000i",
         apply: apply::rate,
         ..LOAD_PLAIN
