@@ -20,6 +20,8 @@ __all__ = [
     "NOTHING",
     "Permission",
     "allows",
+    "forbidden",
+    "name_for_one_run",
     "options_and_names",
     "refuse_permissions",
     "typed",
@@ -28,6 +30,8 @@ __all__ = [
 
 _OVERWRITE = "--overwrite"
 _ALLOW_WRITE = "--allow-write"
+_PROTECT = "--protect="
+_STRICT = "--strict"
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,21 @@ def refuse_permissions(arguments: Iterable[str], where: str) -> None:
             f"{where}: {found} lets data be destroyed, which only a person may allow, for one run: "
             f"take it out there, and if data may be lost, type it behind the command"
         )
+
+
+def forbidden(arguments: Iterable[str]) -> tuple[list[str], bool]:
+    """Return what arguments protect, and whether they are strict: kept ones say so for good."""
+    options, _ = options_and_names(arguments)
+    protected = [one.removeprefix(_PROTECT) for one in options if one.startswith(_PROTECT)]
+    return protected, _STRICT in options
+
+
+def name_for_one_run(arguments: Iterable[str]) -> str | None:
+    """Return the name of the first argument that belongs to one run, and to no request."""
+    options, _ = options_and_names(arguments)
+    # Names of files may be no text, which the engine does not take.
+    texts = (one.encode("utf-8", "replace").decode() for one in options)
+    return next((one.partition("=")[0] for one in texts if _fathom.is_for_one_run(one)), None)
 
 
 def without_permissions(arguments: Sequence[str]) -> list[str]:

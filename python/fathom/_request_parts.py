@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 __all__ = [
+    "GREATEST",
     "Access",
     "AccessHints",
     "Arrivals",
@@ -193,7 +194,7 @@ class Extensions:
     """Share of the data that a compressor saves, 0 to 100."""
 
     dedupe_percent: int | None = None
-    """Share of the writes whose data repeat an earlier write's, 0 to 99."""
+    """Share of the writes whose data repeat an earlier write's, 0 to 100."""
 
     ratio: Ratio | None = None
     """How the shares of writes and trims are kept; absent: exactly if a direction has a pattern
@@ -735,3 +736,22 @@ ResultFormat = Literal["text", "xml", "json"]
 RingBatch = RingBatchIos | RingBatchPercent
 Skew = SkewZipf | SkewPareto | SkewNormal
 WriteSource = Literal["counting_pattern", "zero"] | WriteSourceBuffer
+
+GREATEST = {
+    "Access.align_bytes": 2**64 - 1,
+    "ByteRange.base_bytes": 2**64 - 1,
+    "ByteRange.length_bytes": 2**64 - 1,
+    "CpuId.group": 2**16 - 1,
+    "CpuId.index": 2**8 - 1,
+    "DistributionRange.length": 2**64 - 1,
+    "Pattern.align_bytes": 2**64 - 1,
+    "RunOptions.total_iops": 2**64 - 1,
+    "StopRules.bytes": 2**64 - 1,
+    "StopRules.ios": 2**64 - 1,
+    "Target.base_bytes": 2**64 - 1,
+    "Target.create_bytes": 2**64 - 1,
+    "Target.limit_bytes": 2**64 - 1,
+    "Target.thread_stride_bytes": 2**64 - 1,
+    "WriteSourceBuffer.bytes": 2**64 - 1,
+}
+"""The greatest number of each field that has more or less than 32 bits."""

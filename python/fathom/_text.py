@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 __all__ = [
+    "has_half",
     "is_secret",
     "json_of",
     "one_line",
@@ -47,6 +48,11 @@ _VALUE = re.compile(
 )
 # A password may itself hold an @: the last one of the word ends it.
 _USER = re.compile(r"(?P<before>\b[\w+.-]+://[^\s:/?#@'\"]*:)(?P<value>[^\s'\"]*)(?=@)")
+
+
+def has_half(text: str) -> bool:
+    """Whether a text holds half of a character, which no JSON and no file of text takes."""
+    return _HALF.search(text) is not None
 
 
 def plain(text: str) -> str:

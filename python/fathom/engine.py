@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fathom.request import Request
     from fathom.result import Result
 
-__all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "split_words"]
+__all__ = ["EventCallback", "explain", "load_of", "parse", "run", "run_kept", "split_words"]
 
 EventCallback = Callable[[str, dict[str, Any]], None]
 """What gets the events of a run: a name and its fields.
@@ -38,7 +38,8 @@ def parse(args: str | Sequence[str]) -> Request:
     Raises
     ------
     InvalidRequestError
-        If the arguments are wrong; the message names each fault.
+        If the arguments are wrong, or if some belong to one run and are no part of a request, such
+        as ``--protect=`` and ``--overwrite``; the message names each, and what to give instead.
 
     """
     # 60 ms, of 130 ms that all of `fathom --help` takes.
@@ -48,12 +49,29 @@ def parse(args: str | Sequence[str]) -> Request:
     return Request.from_dict(json.loads(_fathom.request_of(split_words(args))))
 
 
+def load_of(arguments: Sequence[str]) -> Request:
+    """Return the load of arguments that are run as they are, for a look at it; it is not run.
+
+    What the arguments say beside the load, such as ``--protect=``, is missing in it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong; the message names each fault.
+
+    """
+    from fathom.request import Request  # noqa: PLC0415
+
+    return Request.from_dict(json.loads(_fathom.load_of(split_words(arguments))))
+
+
 def explain(
     args: Request | str | Sequence[str],
     *,
     overwrite: bool = False,
     allow_write: Paths = (),
     protect: Paths = (),
+    strict: bool = False,
 ) -> dict[str, Any]:
     """Return what ``run`` would do with these arguments, and whether it would be refused.
 
@@ -69,7 +87,7 @@ def explain(
 
     """
     asked, allowed, protected = permitted_job(
-        args, overwrite=overwrite, allow_write=allow_write, protect=protect
+        args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
     )
     if isinstance(asked, list):
         # What belongs to the command diskspd alone is refused by ``run``.
@@ -87,6 +105,7 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     overwrite: bool = False,
     allow_write: Paths = (),
     protect: Paths = (),
+    strict: bool = False,
 ) -> Result:
     """Measure as a request or DiskSpd arguments say, and return the result.
 
@@ -112,6 +131,8 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
         argument overrides it.
         The stores of results are protected by themselves: those that this process has opened, that
         of ``FATHOM_STORE``, and the one of the user's data folder.
+    strict
+        Refuse to write where it cannot be seen who else uses a target, as by ``--strict``.
 
     Raises
     ------
@@ -129,7 +150,9 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
 
     """
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
-    return run_kept(asked, permission, check=check, on_event=on_event, protect=protect)
+    return run_kept(
+        asked, permission, check=check, on_event=on_event, protect=protect, strict=strict
+    )
 
 
 def run_kept(  # noqa: PLR0913 - All but the first two have names.
@@ -139,6 +162,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     check: bool = True,
     on_event: EventCallback | None = None,
     protect: Paths = (),
+    strict: bool = False,
     known_as: Sequence[str] = (),
 ) -> Result:
     """Measure as ``run`` does, by arguments wherever they come from: they allow nothing.
@@ -154,7 +178,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     with let_through():
         text, failures, interruption = _fathom.run_job(
             _asked(arguments, known_as),
-            (permission.overwrite, [*permission.allow_write]),
+            (permission.overwrite, [*permission.allow_write], strict),
             _protected(protect),
             tapped(on_event),
         )
@@ -195,10 +219,11 @@ def permitted_job(
     overwrite: bool = False,
     allow_write: Paths = (),
     protect: Paths = (),
-) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str]], list[str]]:
+    strict: bool = False,
+) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str], bool], list[str]]:
     """Return what the engine takes: what is requested, what is allowed, and what is protected."""
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
-    allowed = (permission.overwrite, [*permission.allow_write])
+    allowed = (permission.overwrite, [*permission.allow_write], strict)
     return _asked(asked), allowed, _protected(protect)
 
 

@@ -43,6 +43,7 @@ class WriteGrant:
         overwrite: bool = False,
         allow_write: Paths = (),
         protect: Paths = (),
+        strict: bool = False,
     ) -> None:
         """Ask the guard, make the files that are to be made, and hold what may be written.
 
@@ -63,7 +64,11 @@ class WriteGrant:
         with let_through():
             text, failures, interruption, loan = _fathom.lend_job(
                 *permitted_job(
-                    request, overwrite=overwrite, allow_write=allow_write, protect=protect
+                    request,
+                    overwrite=overwrite,
+                    allow_write=allow_write,
+                    protect=protect,
+                    strict=strict,
                 )
             )
         self._loan = loan

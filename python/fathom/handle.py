@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom import _fathom
+from fathom._text import json_of
 from fathom.engine import checked_result, permitted_job
 from fathom.units import NS_PER_S
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunEvent", "RunHandle"]
 
-_ENVELOPE = ("run", "host", "at_unix_ns", "event", "target")
+_ENVELOPE = {"run": str, "host": str, "at_unix_ns": int, "event": str, "target": str}
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,26 @@ class RunEvent:
     host: str
     at_unix_ns: int
     target: str | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def from_json(cls, text: str) -> RunEvent:
-        """Read one that ``to_json`` has written, such as on another host."""
-        data = json.loads(text)
+        """Read one that ``to_json`` has written, such as on another host.
+
+        Raises
+        ------
+        ValueError
+            If the text is not JSON, or no event.
+
+        """
+        data = json_of(text) if isinstance(text, str) else text
+        if not isinstance(data, dict):
+            raise ValueError(f"this is no event: {data!r:.80} stands where an object should")  # noqa: TRY004
+        for name, kind in _ENVELOPE.items():
+            if name not in data and name != "target":
+                raise ValueError(f"this is no event: it has no {name!r}")
+            if type(value := data.get(name)) is not kind and (name, value) != ("target", None):
+                raise ValueError(f"this is no event: {name} is {value!r:.80}")
         more = {key: value for key, value in data.items() if key not in _ENVELOPE}
         return cls(
             data["event"], data["run"], data["host"], data["at_unix_ns"], data.get("target"), more
@@ -88,6 +103,7 @@ class RunHandle:
         overwrite: bool = False,
         allow_write: Paths = (),
         protect: Paths = (),
+        strict: bool = False,
     ) -> None:
         """Begin to prepare a run; all but ``live`` and ``lease_s`` are those of ``fathom.run``.
 
@@ -100,7 +116,9 @@ class RunHandle:
             If the arguments are wrong; nothing was touched.
 
         """
-        job = permitted_job(args, overwrite=overwrite, allow_write=allow_write, protect=protect)
+        job = permitted_job(
+            args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
+        )
         self._run = _fathom.Run(*job, live, lease_s)
 
     @property

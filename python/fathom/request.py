@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+import os
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from fathom import _fathom
 from fathom._fathom import InvalidRequestError
-from fathom._request_parts import Profile, RunOptions
+from fathom._request_parts import GREATEST, Profile, RunOptions
+from fathom._text import has_half
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +23,12 @@ REQUEST_VERSION = 1
 """The version of the form that is read here; the engine's constant has the same name."""
 
 _PROFILE_ALONE = 0
+_NAMES = ("request_version", "profile", "options")
+# Of a field whose type is not said to be another.
+_GREATEST = 2**32 - 1
+# Of a wrong value, so much is shown.
+_SHOWN = 80
+_WORDS = {int: "a whole number", bool: "True or False", str: "a text"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +62,12 @@ class Request:
         Raises
         ------
         InvalidRequestError
-            If they are wrong; the message names each fault.
+            As ``fathom.parse``.
 
         """
-        return cls.from_dict(json.loads(_fathom.request_of([*words])))
+        if isinstance(words, str):
+            raise InvalidRequestError("words are a list of texts: fathom.parse takes one text, too")
+        return cls.from_dict(json.loads(_fathom.request_of([str(word) for word in words])))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -69,28 +79,43 @@ class Request:
             If it is of a newer version, or not of this form.
 
         """
-        version = data.get("request_version")
-        if version not in (_PROFILE_ALONE, REQUEST_VERSION):
-            raise InvalidRequestError(
-                f"this request has version {version} of the form; "
-                f"this package reads version {REQUEST_VERSION} and older ones"
-            )
         try:
+            version = _version(data)
+            if unknown := [key for key in data if key not in _NAMES]:
+                raise _wrong("", f"a request has no {unknown[0]!r}")
             return cls(
-                profile=_read(Profile, data["profile"]),
-                options=_read(RunOptions, data["options"]),
+                profile=_read(Profile, data["profile"], "profile"),
+                options=_read(RunOptions, data["options"], "options"),
                 request_version=version,
             )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InvalidRequestError(f"this is no request: {error}") from error
+        except KeyError as error:
+            raise InvalidRequestError(f"this is no request: it has no {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, that of ``schema/request.schema.json``."""
+        """Return the JSON form, that of ``schema/request.schema.json``.
+
+        Lists may stand where tuples should, and paths where texts should.
+
+        Raises
+        ------
+        InvalidRequestError
+            If a field has a value of another type; the message names it.
+
+        """
         written: dict[str, Any] = _written(self)
+        # What was made here and is of a wrong type is found where it is, and by its name.
+        type(self).from_dict(written)
         return written
 
     def to_json(self) -> str:
-        """Return the JSON form as text."""
+        """Return the JSON form as text.
+
+        Raises
+        ------
+        InvalidRequestError
+            As ``to_dict``.
+
+        """
         return json.dumps(self.to_dict())
 
     @property
@@ -98,8 +123,17 @@ class Request:
         """Whether the options are those of the run, and not merely unknown."""
         return self.request_version != _PROFILE_ALONE
 
-    def on(self, *paths: str) -> Self:
-        """Return the same request on other targets: as many, in the same order."""
+    def on(self, *paths: str | os.PathLike[str]) -> Self:
+        """Return the same request on other targets: as many, in the same order.
+
+        Raises
+        ------
+        InvalidRequestError
+            If there are not as many, or one is no path.
+
+        """
+        if wrong := [one for one in paths if not isinstance(one, str | os.PathLike)]:
+            raise _wrong("on", f"{wrong[0]!r} stands where a path should")
         spans = self.profile.time_spans
         if any(len(span.targets) != len(paths) for span in spans):
             raise InvalidRequestError(f"the request has not {len(paths)} targets in each time span")
@@ -107,7 +141,7 @@ class Request:
             replace(
                 span,
                 targets=tuple(
-                    replace(target, path=path)
+                    replace(target, path=os.fspath(path))
                     for target, path in zip(span.targets, paths, strict=True)
                 ),
             )
@@ -120,10 +154,34 @@ class Request:
         return self.to_dict()["profile"][key]
 
 
+def _wrong(where: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError(f"this is no request: {f'{where}: ' if where else ''}{what}")
+
+
+def _version(data: Any) -> int:  # noqa: ANN401 - Whatever was given.
+    """Return the version of the form, if it is one that is read here."""
+    if not isinstance(data, dict):
+        raise _wrong("", f"{_shown(data)} stands where an object should")
+    version = data["request_version"]
+    if type(version) is int and version in (_PROFILE_ALONE, REQUEST_VERSION):
+        return version
+    raise InvalidRequestError(
+        f"this request has version {version!r} of the form; "
+        f"this package reads version {REQUEST_VERSION} and older ones"
+    )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def _written(value: Any) -> Any:  # noqa: ANN401 - Any part of a request.
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_written(one) for one in value]
-    if not is_dataclass(value):
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if not is_dataclass(value) or isinstance(value, type):
         return value
     data = {one.name.rstrip("_"): _written(getattr(value, one.name)) for one in fields(value)}
     variant = getattr(value, "VARIANT", None)
@@ -135,46 +193,74 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _read(kind: Any, value: Any) -> Any:  # noqa: ANN401 - Any part of a request.
+def _read(kind: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part of a request.
     """Return a value of this type; what an older version did not tell takes its default."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return _read_one_of(get_args(kind), value)
+        return _read_one_of(get_args(kind), value, where)
     if origin is tuple:
-        return tuple(_read(get_args(kind)[0], one) for one in value)
+        if not isinstance(value, list | tuple):
+            raise _wrong(where, f"{_shown(value)} stands where a list should")
+        (one_kind, _) = get_args(kind)
+        return tuple(_read(one_kind, one, f"{where}[{at}]") for at, one in enumerate(value))
     if origin is Literal:
-        if value not in get_args(kind):
-            raise TypeError(f"{value!r} is none of {', '.join(map(repr, get_args(kind)))}")
+        if not isinstance(value, str) or value not in get_args(kind):
+            names = ", ".join(map(repr, get_args(kind)))
+            raise _wrong(where, f"{_shown(value)} is none of {names}")
         return value
     if is_dataclass(kind):
-        return _read_fields(kind, value)
+        return _read_fields(kind, value, where)
     if type(value) is not kind:
-        raise TypeError(f"{value!r} stands where {kind.__name__} should")
+        raise _wrong(where, f"{_shown(value)} stands where {_WORDS[kind]} should")
+    if kind is str and has_half(value):
+        raise _wrong(where, f"{value!a} is no UTF-8: rename it, or make a link to it")
     return value
 
 
-def _read_fields(kind: Any, value: Mapping[str, Any]) -> Any:  # noqa: ANN401 - Any part.
+def _read_fields(kind: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part.
+    if not isinstance(value, dict):
+        raise _wrong(where, f"{_shown(value)} stands where {kind.__name__} should")
     hints = _hints(kind)
-    known = {one.name.rstrip("_"): one.name for one in fields(kind)}
+    known = {one.name.rstrip("_"): one for one in fields(kind)}
     if unknown := [key for key in value if key not in known]:
-        raise TypeError(f"{kind.__name__} has no {unknown[0]!r}")
-    return kind(**{known[key]: _read(hints[known[key]], one) for key, one in value.items()})
+        raise _wrong(where, f"{kind.__name__} has no {unknown[0]!r}")
+    without = [name for name, one in known.items() if _is_needed(one) and name not in value]
+    if without:
+        raise _wrong(where, f"{kind.__name__} has a {without[0]!r}, which is missing")
+    read = {}
+    for key, one in value.items():
+        name, place = known[key].name, f"{where}.{key}"
+        read[name] = _read(hints[name], one, place)
+        _check_size(kind, key, read[name], place)
+    return kind(**read)
 
 
-def _read_one_of(kinds: Sequence[Any], value: Any) -> Any:  # noqa: ANN401 - Any part.
+def _is_needed(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+def _check_size(kind: Any, key: str, value: Any, where: str) -> None:  # noqa: ANN401 - Any part.
+    greatest = GREATEST.get(f"{kind.__name__}.{key}", _GREATEST)
+    if type(value) is int and not 0 <= value <= greatest:
+        raise _wrong(where, f"{_shown(value)} is not from 0 to {greatest}")
+
+
+def _read_one_of(kinds: Sequence[Any], value: Any, where: str) -> Any:  # noqa: ANN401 - Any part.
     """Return a value of that one of several types to which its form belongs."""
     if value is None and type(None) in kinds:
         return None
     kinds = [one for one in kinds if one is not type(None)]
     if not isinstance(value, dict):
         plain = [one for one in kinds if not is_dataclass(one)]
-        return _read((plain or kinds)[0], value)
-    for kind in kinds:
-        if not is_dataclass(kind):
-            continue
-        variant = getattr(kind, "VARIANT", None)
-        if variant is not None and [*value] == [variant]:
-            return _read(kind, value[variant])
-        if variant is None and (len(kinds) == 1 or [*value] == [one.name for one in fields(kind)]):
-            return _read(kind, value)
-    raise TypeError(f"{value!r} is no form of {' or '.join(map(str, kinds))}")
+        if plain or len(kinds) == 1:
+            return _read((plain or kinds)[0], value, where)
+    else:
+        for kind in filter(is_dataclass, kinds):
+            variant = getattr(kind, "VARIANT", None)
+            if variant is not None and [*value] == [variant]:
+                return _read(kind, value[variant], f"{where}.{variant}")
+            names = [one.name for one in fields(kind)]
+            if variant is None and (len(kinds) == 1 or [*value] == names):
+                return _read(kind, value, where)
+    forms = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+    raise _wrong(where, f"{_shown(value)} is no form of {forms}")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fathom._beneath import Origin
-from fathom._fathom import sum_histograms
+from fathom._fathom import FathomError, sum_histograms
 from fathom._faults import Fault, OutstandingIo
 from fathom._frames import Row, Tabular
 from fathom._result_rows import interval_rows, latency_rows
@@ -55,7 +55,7 @@ class Latency:
     min_ns: int
     max_ns: int
     sum_ns: int
-    buckets: Mapping[int, int] = field(repr=False)
+    buckets: Mapping[int, int] = field(repr=False, hash=False)
 
     @classmethod
     def merged(cls, histograms: Iterable[Mapping[str, Any]]) -> Latency | None:
@@ -198,7 +198,7 @@ class Thread:
     os_cpu: int | None
     engine: str
     cpu_ns: int
-    _targets: Sequence[Mapping[str, Any]] = field(repr=False)
+    _targets: Sequence[Mapping[str, Any]] = field(repr=False, hash=False)
     _measured_ns: int = field(repr=False)
 
     @classmethod
@@ -372,7 +372,7 @@ class Result(Tabular):
     command_line: str
     time_spans: tuple[TimeSpan, ...]
     warnings: tuple[Warning_, ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any] = field(repr=False, hash=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -381,9 +381,12 @@ class Result(Tabular):
         Raises
         ------
         ValueError
-            If the text is not JSON, or of a version of the format that this package does not know.
+            If the text is not JSON, no result, or of a version of the format that this package does
+            not know.
 
         """
+        if not isinstance(text, str):
+            raise ValueError(f"a result is a text, and no {type(text).__name__}")  # noqa: TRY004
         return cls.from_data(json_of(text))
 
     @classmethod
@@ -396,6 +399,8 @@ class Result(Tabular):
             As ``from_json``.
 
         """
+        if not isinstance(data, dict):
+            raise ValueError(f"this is no result: {data!r:.80} stands where an object should")  # noqa: TRY004
         # It is that of a file, which this is no longer.
         data.pop("checksum", None)
         version = data.get("schema_version")
@@ -405,6 +410,14 @@ class Result(Tabular):
                 f"this package reads version {SCHEMA_VERSION}"
             )
         _with_request(data)
+        try:
+            return cls._read(data)
+        except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"this is no result: {what}") from error
+
+    @classmethod
+    def _read(cls, data: dict[str, Any]) -> Self:
         warnings = (
             Warning_(
                 kind=_RENAMED_KINDS.get(one["kind"], one["kind"]),
@@ -436,7 +449,7 @@ class Result(Tabular):
 
         Of a result of an older version it has the load alone (``knows_options`` is false).
         """
-        return Request.from_dict(self.raw["request"])
+        return Request.from_dict(self.raw.get("request", {}))
 
     @property
     def faulty_blocks(self) -> int:
@@ -448,14 +461,20 @@ class Result(Tabular):
     @property
     def read(self) -> Direction:
         """Reads of the first time span."""
-        return self.time_spans[0].read
+        return self._first.read
 
     @property
     def write(self) -> Direction:
         """Writes of the first time span."""
-        return self.time_spans[0].write
+        return self._first.write
 
     @property
     def total(self) -> Direction:
         """All I/O of the first time span."""
-        return self.time_spans[0].total
+        return self._first.total
+
+    @property
+    def _first(self) -> TimeSpan:
+        if not self.time_spans:
+            raise FathomError("this result has no time span: the run ended before its load began")
+        return self.time_spans[0]

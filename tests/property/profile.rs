@@ -391,7 +391,7 @@ fn run_options() -> impl Strategy<Value = RunOptions> {
     })
 }
 
-fn request() -> impl Strategy<Value = Request> {
+pub fn request() -> impl Strategy<Value = Request> {
     (profile(), run_options()).prop_map(|(profile, options)| Request::new(profile, options))
 }
 

@@ -102,6 +102,15 @@ def test_what_hosts_share_is_split_unless_it_may_overlap(
         fleet.measure(["-w50", *load])
 
 
+@pytest.mark.parametrize("word", ["--protect=/srv", "--strict", "--credentials=/root/c"])
+def test_what_would_not_reach_the_hosts_of_a_fleet_is_refused_and_not_dropped(
+    fleet: FleetRunner, tmp_path: Path, word: str
+) -> None:
+    with pytest.raises(fathom.InvalidRequestError, match=f"^{word.partition('=')[0]} does not rea"):
+        fleet.run([*LOAD, word, f"{tmp_path}/{{host}}.dat"])
+    assert not [*tmp_path.iterdir()]
+
+
 def test_what_one_host_refuses_no_host_writes(fleet: FleetRunner, tmp_path: Path) -> None:
     theirs = b"Ada's thesis\n" * 999
     (tmp_path / "local-2.dat").write_bytes(theirs)

@@ -130,3 +130,26 @@ def test_ctrl_c_while_events_are_awaited_reaches_whoever_waits(tmp_path: Path) -
             break
     rest, _ = child.communicate(timeout=120)
     assert rest.splitlines()[-1] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "stands where an object should"),
+        ("{}", "it has no 'run'"),
+        ('{"run": "r", "host": "h", "at_unix_ns": 1}', "it has no 'event'"),
+        ('{"run": 5, "host": "h", "at_unix_ns": 1, "event": "e"}', "run is 5"),
+        ('{"run": "r", "host": "h", "at_unix_ns": "1", "event": "e"}', "at_unix_ns is '1'"),
+        ('{"run": "r", "host": "h", "at_unix_ns": 1, "event": "e", "target": 5}', "target is 5"),
+        ("x", "Expecting value"),
+        (None, "None stands where an object should"),
+    ],
+)
+def test_what_is_no_event_is_a_value_error(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        RunEvent.from_json(text)
+
+
+def test_events_can_be_members_of_sets() -> None:
+    text = '{"run": "r", "host": "h", "at_unix_ns": 1, "event": "e", "more": [1]}'
+    assert len({RunEvent.from_json(text), RunEvent.from_json(text)}) == 1

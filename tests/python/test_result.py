@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fathom import Latency, Result
+from fathom import FathomError, Latency, Result
 from fathom.result import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +160,45 @@ def test_a_result_without_a_request_reads_as_one_whose_options_are_not_known() -
 def test_the_version_read_is_the_version_written() -> None:
     source = (ROOT / "crates/core/src/result/mod.rs").read_text()
     assert f"pub const SCHEMA_VERSION: u32 = {SCHEMA_VERSION};" in source
+
+
+def _places(data: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401 - JSON.
+    """Return where all parts of JSON stand; of a list the first alone."""
+    inner = data.items() if isinstance(data, dict) else [*enumerate(data)][:1]
+    found = [(*where, key) for key, _ in inner]
+    deeper = [(key, one) for key, one in inner if isinstance(one, dict | list)]
+    return found + [place for key, one in deeper for place in _places(one, (*where, key))]
+
+
+def test_what_is_no_result_is_a_value_error_and_nothing_else() -> None:
+    for text in ("", "x", "[]", "5", "null", '{"schema_version": 1}'):
+        with pytest.raises(ValueError, match=r".+"):
+            Result.from_json(text)
+    nothings: tuple[Any, ...] = (None, 5, {})
+    for nothing in nothings:
+        with pytest.raises(ValueError, match="a result is a text"):
+            Result.from_json(nothing)
+    wrongs: tuple[Any, ...] = (None, [], "x", {}, -1, [None])
+    for place in _places(json.loads(JSON)):
+        for wrong in wrongs:
+            data = json.loads(JSON)
+            part = data
+            for key in place[:-1]:
+                part = part[key]
+            part[place[-1]] = wrong
+            try:
+                Result.from_json(json.dumps(data))
+            except ValueError:
+                continue
+
+
+def test_a_result_without_a_time_span_says_so() -> None:
+    result = Result.from_json(json.dumps({**json.loads(JSON), "time_spans": []}))
+    for name in DIRECTIONS:
+        with pytest.raises(FathomError, match="has no time span"):
+            getattr(result, name)
+
+
+def test_results_can_be_members_of_sets() -> None:
+    assert len({RESULT, Result.from_json(JSON)}) == 1
+    assert len({RESULT.time_spans[0], RESULT.time_spans[0].threads[0], RESULT.total.latency}) == 3

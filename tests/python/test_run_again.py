@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, is_dataclass, replace
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 import fathom
 import pytest
 from commands import command
 from fabricated import TEXT
 from fathom._permission import Permission
-from fathom._request_parts import Profile, RunOptions
+from fathom._request_parts import GREATEST, Profile, RunOptions
 from fathom.experiments.axes import parse_axes
 from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
@@ -136,7 +137,28 @@ def test_a_sweep_with_a_fixed_depth_and_threads_shows_them(kept: Store) -> None:
     assert [(run.point.threads, run.point.depth) for run in side.runs] == [(4, 8)]
 
 
-_REQUESTS = st.builds(Request, profile=st.from_type(Profile), options=st.from_type(RunOptions))
+def _drawn(kind: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - Any part of a request.
+    """Draw a part of a request, whose numbers have as many bits as the engine's."""
+    hints = get_type_hints(kind)
+    given = {
+        one.name: _value(hints[one.name], GREATEST.get(f"{kind.__name__}.{one.name}", 2**32 - 1))
+        for one in fields(kind)
+    }
+    return st.builds(kind, **given)
+
+
+def _value(hint: Any, greatest: int) -> st.SearchStrategy[Any]:  # noqa: ANN401 - A type of a field.
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return st.one_of(*[_value(one, greatest) for one in get_args(hint)])
+    if origin is tuple:
+        return st.lists(_value(get_args(hint)[0], greatest), max_size=3).map(tuple)
+    if is_dataclass(hint):
+        return _drawn(hint)
+    return st.integers(0, greatest) if hint is int else st.from_type(hint)
+
+
+_REQUESTS = st.builds(Request, profile=_drawn(Profile), options=_drawn(RunOptions))
 
 
 @settings(

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -33,6 +34,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use words::{beside_the_request, place_of};
 
 create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
 create_exception!(fathom, InvalidRequestError, FathomError, "The request is wrong.");
@@ -55,11 +57,23 @@ enum Asked {
     Words(Vec<String>),
 }
 
-/// Checks what is requested; returns the whole request as JSON.
+/// Checks what is requested; returns the whole request as JSON. Words that no request can hold are refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn request_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
-    Ok(json::write_request(&job_of(py, &asked)?.0.request))
+    let (job, act) = job_of(py, &asked)?;
+    let beside = beside_the_request(&job, act);
+    if beside.is_empty() {
+        Ok(json::write_request(&job.request))
+    } else {
+        Err(InvalidRequestError::new_err(beside.join("\n")))
+    }
+}
+
+/// The load of arguments that are run as they are, as JSON: what else they say is looked at by the run.
+#[pyfunction]
+fn load_of(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
+    Ok(json::write_request(&job_of(py, &Asked::Words(words))?.0.request))
 }
 
 /// The profile of what is requested, as `DiskSpd`'s XML.
@@ -73,8 +87,9 @@ fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
-/// What a person has typed for this run: that data may be written over, and which devices may be written.
-type Permission = (bool, Vec<String>);
+/// What a person has typed for this run: that data may be written over, which devices may be written, and
+/// that a run whose targets cannot be seen whole is refused.
+type Permission = (bool, Vec<String>, bool);
 
 /// Whether an argument lets data be destroyed.
 #[pyfunction]
@@ -143,7 +158,9 @@ fn permitted(
         return Err(RefusedError::new_err(format!("{found} stands {words}")));
     }
     let (mut job, act) = job_of(py, asked)?;
-    (job.permission.overwrite, job.permission.allow_write) = permission;
+    let (overwrite, allow_write, strict) = permission;
+    (job.permission.overwrite, job.permission.allow_write) = (overwrite, allow_write);
+    job.permission.strict |= strict;
     job.permission.protect.extend(protect);
     Ok((job, act))
 }
@@ -446,8 +463,8 @@ fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
         Asked::Request((text, command_line)) => {
             let request = json::read_request(text)
                 .map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
-            let warnings = check(&request, Act::Run, &|_, _| String::new())
-                .map_err(|error| invalid(&error))?;
+            let place = |span, target| place_of(&request.profile, span, target);
+            let warnings = check(&request, Act::Run, &place).map_err(|error| invalid(&error))?;
             let job = Job { request, command_line: command_line.clone(), ..Job::default() };
             RunCommand { job, act: Act::Run, warnings }
         }
@@ -548,6 +565,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(lend_job, module)?)?;
     module.add_function(wrap_pyfunction!(check_run_words, module)?)?;
+    module.add_function(wrap_pyfunction!(load_of, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_function(wrap_pyfunction!(merge_results, module)?)?;
     module.add_function(wrap_pyfunction!(check_result, module)?)?;

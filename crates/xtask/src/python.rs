@@ -40,9 +40,34 @@ pub fn module(schema: &str) -> String {
             None => class(name, part, (None, parts), &mut body),
         }
     }
+    let greatest = greatest(parts);
     names.sort();
+    names.insert(0, "GREATEST".to_owned());
     let list = names.iter().map(|name| format!("    \"{name}\",\n")).collect::<Vec<_>>().concat();
-    format!("{HEAD}\n__all__ = [\n{list}]\n{body}\n\n{}", aliases.trim_start())
+    format!("{HEAD}\n__all__ = [\n{list}]\n{body}\n\n{}\n{greatest}", aliases.trim_start())
+}
+
+/// What the numbers may be at most that have not 32 bits, by class and field.
+fn greatest(parts: &Parts) -> String {
+    let mut lines = String::new();
+    for (name, part) in parts {
+        let forms = part["oneOf"].as_array().into_iter().flatten();
+        let forms = forms.filter_map(|form| form["properties"].as_object()?.iter().next());
+        let of_forms = forms.map(|(key, form)| (format!("{name}{}", camel(key)), form));
+        for (class, part) in of_forms.chain([(name.clone(), part)]) {
+            for (key, value) in part["properties"].as_object().into_iter().flatten() {
+                let bits = match value["format"].as_str() {
+                    Some("uint64") => 64,
+                    Some("uint16") => 16,
+                    Some("uint8") => 8,
+                    _ => continue,
+                };
+                let _written = writeln!(lines, "    \"{class}.{key}\": 2**{bits} - 1,");
+            }
+        }
+    }
+    let what = "The greatest number of each field that has more or less than 32 bits.";
+    format!("GREATEST = {{\n{lines}}}\n\"\"\"{what}\"\"\"\n")
 }
 
 /// One of several forms: words are literals, and each form with data is a class of its own.

@@ -436,7 +436,7 @@ def _names_beside(path: Path) -> list[str]:
 
 def _is_unknown(argument: str) -> bool:
     try:
-        engine.parse([argument, "x"])
+        engine.load_of([argument, "x"])
     except fathom.FathomError as error:
         return "unknown option" in str(error)
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fathom.engine import parse
+from fathom.engine import load_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:
 def _asked_run_s(arguments: tuple[str, ...], runner: str) -> float:
     """Return it; what an experiment has left is shown after each run, of the same arguments."""
     seconds = START_S
-    for span in parse(arguments)["time_spans"]:
+    for span in load_of(arguments)["time_spans"]:
         measured_s = float(span["duration_s"])
         # Other tools have no rule that ends a run.
         if span["stop"]["confidence"] is not None and runner == "fathom":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.engine import explain, parse
+from fathom.engine import explain, load_of
 from fathom.errors import InvalidRequestError, TargetError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:
         If one of them cannot be used; the message is that of the run.
 
     """
-    targets = [target for span in parse(arguments)["time_spans"] for target in span["targets"]]
+    targets = [target for span in load_of(arguments)["time_spans"] for target in span["targets"]]
     for target in targets:
         if target["path"].startswith(("#", "*")):
             continue

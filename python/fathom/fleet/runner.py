@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom._fathom import check_run_words
-from fathom._permission import NOTHING, Permission, refuse_permissions
+from fathom._permission import NOTHING, Permission, name_for_one_run, refuse_permissions
 from fathom._signals import held_back, let_through
 from fathom.engine import parse
-from fathom.errors import DataFaultError, FathomError, RunFailedError, RunInterrupted
+from fathom.errors import (
+    DataFaultError,
+    FathomError,
+    InvalidRequestError,
+    RunFailedError,
+    RunInterrupted,
+)
 from fathom.fleet.outcome import merged
 from fathom.fleet.running import Job
 from fathom.fleet.session import FleetSession
@@ -185,9 +191,28 @@ class FleetRunner:
         refuse_permissions(arguments, "the arguments of this run")
         if request is None:
             check_run_words([*arguments])
+            _refuse_what_stays_here(arguments)
             request = parse(arguments)
         fleet = self._shared.fleet
         return Job(request, self._permission, fleet, self._most_hosts, self._on_event)
+
+
+def _refuse_what_stays_here(arguments: Sequence[str]) -> None:
+    """Refuse what a request does not carry to the hosts: nothing there would be protected by it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is such an argument.
+
+    """
+    name = name_for_one_run(arguments)
+    if name is not None:
+        raise InvalidRequestError(
+            f"{name} does not reach the hosts of a fleet: leave it out, and let each host say what "
+            "it protects in its own /etc/fathom/policy.toml, and how to log in in its environment "
+            "(FATHOM_CREDENTIALS)"
+        )
 
 
 class _Saved:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom import store as stores
-from fathom._permission import NOTHING, Permission
+from fathom._permission import NOTHING, Permission, forbidden
 from fathom._signals import held_back
 from fathom.engine import run_kept
 from fathom.errors import RunFailedError, RunInterrupted
@@ -120,6 +120,8 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
         return run_id
 
     noted = noted_override(store, permission, arguments, experiment_id, request)
+    # A request has no prohibitions, and those of the words that it is known by hold for it, too.
+    protected, strict = ([], False) if request is None else forbidden(arguments)
     # Between the end of a run and its place in the store, nothing ends the process.
     with held_back():
         try:
@@ -127,6 +129,8 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
                 arguments if request is None else request,
                 permission=permission,
                 on_event=on_event,
+                protect=protected,
+                strict=strict,
                 known_as=arguments,
             )
         except RunFailedError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.store._tables import overrides
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Overrides:
             If the store does not take it: then the run is not to begin.
 
         """
-        spans = (parse(arguments) if request is None else request)["time_spans"]
+        spans = (load_of(arguments) if request is None else request)["time_spans"]
         written = {
             one["path"]: None
             for span in spans

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
-from fathom.request import Request
+from fathom.engine import load_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._request_parts import RunOptions
+    from fathom.request import Request
 
 __all__ = ["Load", "read_load"]
 
@@ -55,5 +56,5 @@ def read_load(arguments: Sequence[str]) -> Load:
         If they are wrong; the message names each fault.
 
     """
-    request = Request.of_words(arguments)
+    request = load_of(arguments)
     return Load(tuple(arguments), request, request.to_dict()["profile"])

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._files import read_text
 from fathom._permission import refuse_permissions
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import FathomError, InvalidRequestError, RefusedError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Workload:
     @property
     def writes(self) -> bool:
         """Whether any of its runs writes."""
-        profiles = (parse([*step.arguments, _NOWHERE]) for step in self.steps)
+        profiles = (load_of([*step.arguments, _NOWHERE]) for step in self.steps)
         spans = (span for profile in profiles for span in profile["time_spans"])
         targets = (target for span in spans for target in span["targets"])
         return any(one["write_percent"] or one["extensions"]["trim_percent"] for one in targets)
@@ -199,7 +199,7 @@ class _Reader:
         if any(not argument.startswith("-") for argument in step.arguments):
             raise self._fault(key, "an argument begins with a dash; targets are given when it runs")
         try:
-            parse([*step.arguments, _NOWHERE])
+            load_of([*step.arguments, _NOWHERE])
         except InvalidRequestError as error:
             raise self._fault(key, str(error)) from error
 

@@ -28,6 +28,9 @@ pub struct IntervalLatency {
 }
 
 impl IntervalFields {
+    /// Memory that each interval takes.
+    pub const BYTES_EACH: usize = FIELDS * size_of::<u32>();
+
     /// Counters of so many intervals.
     #[must_use]
     pub fn new(intervals: usize) -> Self {

@@ -28,7 +28,7 @@ pub struct Extensions {
     pub trim_percent: Option<u32>,
     /// Share of the data that a compressor saves, 0 to 100.
     pub compress_percent: Option<u32>,
-    /// Share of the writes whose data repeat an earlier write's, 0 to 99.
+    /// Share of the writes whose data repeat an earlier write's, 0 to 100.
     pub dedupe_percent: Option<u32>,
 }
 

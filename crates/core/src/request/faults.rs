@@ -32,6 +32,9 @@ pub enum OnError {
 }
 
 impl FaultPolicy {
+    /// A server that has not come back after a day does not come back.
+    pub const RECONNECT_S_MAX: u32 = 86_400;
+
     /// The number of the failed I/O that ends the time span; nothing if none does.
     #[must_use]
     pub fn error_limit(self) -> Option<u64> {

@@ -66,6 +66,20 @@ pub enum Skew {
     },
 }
 
+impl Skew {
+    /// Theta, at most, in thousandths.
+    pub const THETA_MILLI_MAX: u32 = 10_000;
+    /// The fraction h, at most, in thousandths.
+    pub const H_MILLI_MAX: u32 = 500;
+    /// The standard deviation, at most, in thousandths of a percent.
+    pub const DEVIATION_MILLI_MAX: u32 = 100_000;
+}
+
+impl RunOptions {
+    /// More connections than this for one thread and target are a slip of the finger.
+    pub const CONNECTIONS_MAX: u32 = 1024;
+}
+
 /// How the I/Os of a rate are spread over the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

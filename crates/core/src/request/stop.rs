@@ -54,9 +54,20 @@ impl Default for SteadyRule {
     }
 }
 
+impl SteadyRule {
+    /// Intervals in a window, at least: through two of them there is always a straight line.
+    pub const INTERVALS_MIN: u32 = 3;
+    /// Range and slope, at most.
+    pub const SHARE_MILLI_MAX: u32 = 1_000_000;
+}
+
 impl ConfidenceRule {
     /// The precision where none is given: two percent.
     pub const PRECISION_MILLI: u32 = 2_000;
+    /// The level, at most: nothing is known for sure.
+    pub const LEVEL_MILLI_MAX: u32 = 99_999;
+    /// The precision, at most.
+    pub const PRECISION_MILLI_MAX: u32 = 100_000;
 }
 
 impl StopRules {

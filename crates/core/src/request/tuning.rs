@@ -41,6 +41,18 @@ pub enum RingBatch {
     Percent(u32),
 }
 
+impl RingBatch {
+    /// I/Os in a batch, at most.
+    pub const IOS_MAX: u32 = 65_536;
+    /// Share of the outstanding I/Os, at most.
+    pub const PERCENT_MAX: u32 = 100;
+}
+
+impl Tuning {
+    /// Completions that `DiskSpd` takes at a time, at most.
+    pub const COMPLETION_DEPTH_MAX: u32 = 16;
+}
+
 /// How the buffers of different threads are kept apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -23,6 +23,7 @@ from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line
+from fathom.engine import load_of
 from fathom.experiments import compare as comparing
 from fathom.units import clock_words, counted
 
@@ -113,7 +114,7 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
     if not workload:
         options = [one for one in first if one.startswith("-")]
         arguments = [*options, *(one for one in first if not one.startswith("-"))]
-    fathom.parse(arguments)  # What is wrong with them is reported before anything is saved.
+    load_of(arguments)  # What is wrong with them is reported before anything is saved.
     return arguments
 
 

@@ -28,6 +28,7 @@ from fathom.cli.views.prepare import (
     writing_progress,
 )
 from fathom.cli.views.progress import live_progress
+from fathom.engine import load_of
 from fathom.experiments import prepare as preparing
 from fathom.runners import NativeRunner
 
@@ -287,7 +288,7 @@ def confirmed(estimates: list[preparing.Estimate]) -> bool:
 
 def load_targets(loads: list[list[str]]) -> list[str]:
     """Return the paths that loads name, each once."""
-    spans = [span for load in loads for span in fathom.parse(load)["time_spans"]]
+    spans = [span for load in loads for span in load_of(load)["time_spans"]]
     return list(dict.fromkeys(target["path"] for span in spans for target in span["targets"]))
 
 

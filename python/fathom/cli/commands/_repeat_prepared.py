@@ -13,6 +13,7 @@ from fathom._addresses import is_address
 from fathom.cli.commands._foresight import writes_to
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
+from fathom.engine import load_of
 from fathom.experiments import prepare as preparing
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def loads_of(kind: str, arguments: list[str]) -> list[list[str]]:
 def _must_stay(kind: str, arguments: list[str]) -> None:
     if kind == "none":
         return
-    spans = fathom.parse(arguments)["time_spans"]
+    spans = load_of(arguments)["time_spans"]
     if any(target["create_bytes"] for span in spans for target in span["targets"]):
         raise fathom.InvalidRequestError(
             "--precondition needs targets that stay as they are: make them with fathom prepare "

@@ -16,6 +16,7 @@ from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
+from fathom.engine import load_of
 from fathom.hosts import host_figures
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
@@ -102,7 +103,7 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
 
     """
     if wish.limits:
-        for request in map(fathom.parse, _loads(workload, wish)):
+        for request in map(load_of, _loads(workload, wish)):
             check_measured(wish.limits, request)
     if wish.runner is not None and tools.fleet_named(wish.runner) is None:
         _single(store, wish, None)

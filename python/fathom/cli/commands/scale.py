@@ -22,6 +22,7 @@ from fathom.cli.exit_codes import EXIT_FAILED
 from fathom.cli.fleet_choice import chosen_fleet, resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.runs import console, text_table
+from fathom.engine import load_of
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _begun(
         raise fathom.InvalidRequestError(
             "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
         )
-    fathom.parse(words)  # It says what is wrong with them before anything begins.
+    load_of(words)  # It says what is wrong with them before anything begins.
     runner = tools.fleet_runner(store, fleet, permission)
     with experiment_line("runs", quiet=quiet) as tell:
         return experiments.measure_scale(store, runner, words, label=label or "", on_progress=tell)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fathom._claims import Claim, Evidence, doubts_of
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.findings import find
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def parameters_of(one: AssessedCell) -> Parameters | None:
 @lru_cache(maxsize=4096)
 def _asked(arguments: tuple[str, ...]) -> Parameters:
     """Return what arguments ask for: each cell is looked at by several claims and tables."""
-    (asked,) = parse(arguments)["time_spans"][0]["targets"]
+    (asked,) = load_of(arguments)["time_spans"][0]["targets"]
     return {
         "block_bytes": asked["block_bytes"],
         "random_percent": asked["access"]["random_percent"],

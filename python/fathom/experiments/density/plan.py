@@ -130,7 +130,7 @@ def plan_density(plan: DensityPlan) -> DensityPlan:
         needed = needed_bytes(plan.counts[-1], plan.settings, plan.seconds)
         more = {"account": account.name, "version": binaries.version}
     else:
-        request = engine.parse(plan.file_arguments(["x"]))
+        request = engine.load_of(plan.file_arguments(["x"]))
         made = request["time_spans"][0]["targets"][0]["create_bytes"] or 0
         needed, more = int(made) * plan.counts[-1], {}
     _refuse_room(folder, needed, plan)

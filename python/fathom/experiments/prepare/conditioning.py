@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._permission import NOTHING, Permission
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.experiments.prepare._guard import refuse_foreign
 from fathom.experiments.prepare._pieces import cut, piece_bytes
@@ -132,7 +132,7 @@ def estimate_settling(
     """
     round_s = writing_s = 0.0
     for load in loads:
-        for span in parse(load)["time_spans"]:
+        for span in load_of(load)["time_spans"]:
             seconds = span["duration_s"] + span["warm_up_s"] + span["cool_down_s"]
             shares = [target["write_percent"] / 100 for target in span["targets"]]
             round_s += seconds

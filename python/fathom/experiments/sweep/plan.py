@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import LEAST_RUN_S, START_S, TYPICAL_RUN_S
 from fathom.experiments.axes import Axis, Grid, load_arguments
@@ -184,7 +184,7 @@ def plan_sweep(
     options = [axis.option for axis in axes]
     if not axes:
         # The name of an axis that is misspelt is reported as the option that nobody knows.
-        parse(load_arguments(arguments, options))
+        load_of(load_arguments(arguments, options))
     plan = SweepPlan(tuple(load_arguments(arguments, options)), tuple(axes), **more)
     _check(plan)
     return plan, _forecast(plan, Grid(axes), plan.write_shares)
@@ -202,7 +202,7 @@ def _check(plan: SweepPlan) -> None:
 
 def _write_share(arguments: Sequence[str]) -> float:
     """Return the greatest share of writes of a run's targets, after checking its arguments."""
-    spans = parse(arguments)["time_spans"]
+    spans = load_of(arguments)["time_spans"]
     shares = [target["write_percent"] for span in spans for target in span["targets"]]
     return max(shares, default=0) / 100
 

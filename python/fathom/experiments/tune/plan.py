@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import LEAST_RUN_S, START_S, TYPICAL_RUN_S
 from fathom.experiments.axes import load_arguments, parse_counts
@@ -146,7 +146,7 @@ class TunePlan:
         least = len(search.design()) + LEAST_ROUNDS
         runs = self.expected_runs(self.expected_loads())
         most = len(search.loads) + 3 * MOST_ROUNDS * MOST_ATTEMPTS
-        spans = parse(self.run_arguments(search.loads[0]))["time_spans"]
+        spans = load_of(self.run_arguments(search.loads[0]))["time_spans"]
         share = max(one["write_percent"] for span in spans for one in span["targets"]) / 100
         return TuneForecast(
             loads=len(search.loads),
@@ -195,6 +195,6 @@ def plan_tune(
         raise InvalidRequestError("confidence and precision are between 0 and 100 %")
     if plan.longest_s < 1:
         raise InvalidRequestError("the longest time of a run is 1 s or more")
-    parse(plan.run_arguments((plan.threads[0], plan.depths[0])))
-    parse(plan.run_arguments((plan.threads[-1], plan.depths[-1])))
+    load_of(plan.run_arguments((plan.threads[0], plan.depths[0])))
+    load_of(plan.run_arguments((plan.threads[-1], plan.depths[-1])))
     return plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fathom._asked import asked_load
 from fathom._claims import ToldRuns
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
@@ -132,7 +132,7 @@ def _load(arguments: Sequence[str]) -> dict[str, Any]:
         with warnings.catch_warnings():
             # What is doubtful about the load was told when it was measured.
             warnings.simplefilter("ignore")
-            asked = asked_load(parse(arguments).to_dict())
+            asked = asked_load(load_of(arguments).to_dict())
     except InvalidRequestError:
         return {"threads": 0, "depth": 0, "block_bytes": None, "write_percent": 0.0}
     return {

@@ -101,24 +101,12 @@ pub fn check(target: &Target) -> Vec<String> {
     if extensions.sync.is_some() && target.write_percent == 0 {
         errors.push("--fsync and --fdatasync need writes: give a share of them (-w)".to_owned());
     }
-    if extensions.sync.is_some_and(|sync| sync.every_writes == 0) {
-        errors.push("--fsync and --fdatasync count at least one write".to_owned());
-    }
     check_data(target, &mut errors);
     errors
 }
 
 fn check_shares(target: &Target, errors: &mut Vec<String>) {
     let extensions = &target.extensions;
-    for (name, percent) in [
-        ("--trim", extensions.trim_percent),
-        ("--compress", extensions.compress_percent),
-        ("--dedupe", extensions.dedupe_percent),
-    ] {
-        if let Some(percent) = percent.filter(|percent| *percent > 100) {
-            errors.push(format!("{name} must be from 0 to 100, not {percent}"));
-        }
-    }
     for mix in [&extensions.block_mix, &extensions.read_block_mix, &extensions.write_block_mix] {
         if !mix.is_empty() {
             errors.extend(check_mix(mix));
@@ -322,7 +310,6 @@ mod tests {
             }),
             1
         );
-        assert_eq!(complaints(|target| target.extensions.trim_percent = Some(101)), 1);
         assert_eq!(
             complaints(|target| {
                 target.extensions.read_pattern =

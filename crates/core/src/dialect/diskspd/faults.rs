@@ -4,9 +4,6 @@ use super::draft::Draft;
 use super::validate::Findings;
 use crate::request::{FaultPolicy, OnError, Target, TimeSpan};
 
-/// A server that has not come back after a day does not come back.
-const SECONDS_MAX: u32 = 86_400;
-
 /// Names of the settings that are given, as they stand behind two dashes and in XML, and their values.
 #[must_use]
 pub fn words(policy: FaultPolicy) -> Vec<(&'static str, String)> {
@@ -34,9 +31,12 @@ pub fn enter(policy: &mut FaultPolicy, name: &str, value: &str) -> Result<bool, 
             policy.io_timeout_s = Some(seconds?);
         }
         "reconnect" => {
-            let seconds = value.parse().ok().filter(|seconds| (1..=SECONDS_MAX).contains(seconds));
-            let wrong =
-                || format!("'{value}' is not a number of seconds from 1 to {SECONDS_MAX} (a day)");
+            let seconds = value
+                .parse()
+                .ok()
+                .filter(|seconds| (1..=FaultPolicy::RECONNECT_S_MAX).contains(seconds));
+            let most = FaultPolicy::RECONNECT_S_MAX;
+            let wrong = || format!("'{value}' is not a number of seconds from 1 to {most} (a day)");
             policy.reconnect_s = Some(seconds.ok_or_else(wrong)?);
         }
         _ => return Ok(false),

@@ -39,6 +39,25 @@ pub fn positive(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Reads a number of ours, or a rate: one that is too great is refused, as whoever gave it would get another.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn exact<N: TryFrom<u64> + Into<u64>>(text: &str) -> Result<N, String> {
+    let value = count(text)?;
+    if value <= 0 {
+        return Err(format!("'{text}' must be a whole number greater than 0"));
+    }
+    let digits = text.trim_start_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}', '+']);
+    let whole: Option<N> = digits.parse().ok().and_then(|value: u64| N::try_from(value).ok());
+    whole.ok_or_else(|| format!("'{text}' is too great: at most {} can be kept", greatest::<N>()))
+}
+
+/// The greatest number of a type.
+fn greatest<N>() -> u64 {
+    u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>())
+}
+
 /// Reads a count that must not be negative.
 ///
 /// # Errors
@@ -134,6 +153,18 @@ mod tests {
         assert_eq!(count("99999999999999999999"), Ok(COUNT_MAX));
         for junk in ["8x", "x", "1.5", "+", "-", "5 ", "0x10", "1K"] {
             assert!(count(junk).is_err(), "{junk}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_ours_is_kept_whole_or_refused() {
+        assert_eq!(exact::<u64>("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(exact::<u32>(" +4294967295"), Ok(u32::MAX));
+        let error = exact::<u32>("4294967296").unwrap_err();
+        assert_eq!(error, "'4294967296' is too great: at most 4294967295 can be kept");
+        assert!(exact::<u64>("18446744073709551616").is_err());
+        for wrong in ["", "0", "-1", "1K", "1.5", "99999999999999999999999x"] {
+            assert!(exact::<u32>(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -351,11 +351,11 @@ fn finish(
 /// Everything that is wrong with it, in words.
 pub fn check(request: &Request, act: Act, place: Place<'_>) -> Result<Vec<String>, ParseError> {
     let Request { profile, options, .. } = request;
-    let findings = validate::check(profile, place);
+    let mut findings = validate::check(profile, place);
+    validate::check_options(profile, options, &mut findings);
     if !findings.errors.is_empty() {
         return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
     }
-    validate::check_options(profile, options)?;
     if act != Act::ShowProfile {
         check_runnable(profile)?;
     }

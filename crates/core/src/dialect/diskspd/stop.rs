@@ -1,7 +1,7 @@
 //! Rules that end the measured time: their words on the command line and in XML, and what they exclude.
 
 use super::draft::Draft;
-use super::number::{positive, size};
+use super::number::{exact, size};
 use super::validate::Findings;
 use crate::request::{ConfidenceRule, Extensions, SteadyRule, StopRules, TimeSpan};
 
@@ -41,7 +41,7 @@ pub fn enter(
         "pass" if value.is_empty() => rules.pass = true,
         "steady" => rules.steady = Some(read_steady(value)?),
         "confidence" => rules.confidence = Some(read_confidence(value)?),
-        "interval" => rules.interval_ms = Some(positive(value)?),
+        "interval" => rules.interval_ms = Some(exact(value)?),
         _ => return Err(format!("there is no rule '{name}' with the value '{value}'")),
     }
     Ok(())
@@ -88,19 +88,20 @@ fn read_steady(value: &str) -> Result<SteadyRule, String> {
     let mut rule = SteadyRule::default();
     let mut parts = value.split(':').filter(|_| !value.is_empty());
     if let Some(intervals) = parts.next() {
-        rule.intervals = positive(intervals)?;
+        rule.intervals = exact(intervals)?;
     }
-    if rule.intervals < 3 {
+    if rule.intervals < SteadyRule::INTERVALS_MIN {
         return Err(format!(
-            "a window of {} intervals is too short: give 3 or more",
-            rule.intervals
+            "a window of {} intervals is too short: give {} or more",
+            rule.intervals,
+            SteadyRule::INTERVALS_MIN
         ));
     }
     if let Some(range) = parts.next() {
-        rule.range_milli = percent(range, 1_000_000)?;
+        rule.range_milli = percent(range, SteadyRule::SHARE_MILLI_MAX)?;
     }
     if let Some(slope) = parts.next() {
-        rule.slope_milli = percent(slope, 1_000_000)?;
+        rule.slope_milli = percent(slope, SteadyRule::SHARE_MILLI_MAX)?;
     }
     no_more(value, parts.next())?;
     Ok(rule)
@@ -109,9 +110,9 @@ fn read_steady(value: &str) -> Result<SteadyRule, String> {
 /// `level[:precision]`.
 fn read_confidence(value: &str) -> Result<ConfidenceRule, String> {
     let mut parts = value.split(':');
-    let level_milli = percent(parts.next().unwrap_or_default(), 99_999)?;
+    let level_milli = percent(parts.next().unwrap_or_default(), ConfidenceRule::LEVEL_MILLI_MAX)?;
     let precision_milli = match parts.next() {
-        Some(precision) => percent(precision, 100_000)?,
+        Some(precision) => percent(precision, ConfidenceRule::PRECISION_MILLI_MAX)?,
         None => ConfidenceRule::PRECISION_MILLI,
     };
     no_more(value, parts.next())?;

@@ -1,5 +1,6 @@
 //! Which settings exclude each other. All that is wrong is reported, not only the first of it.
 
+mod borders;
 mod tuning;
 
 use super::{distribution, extensions, faults, stop};
@@ -43,19 +44,33 @@ pub type Place<'a> = &'a dyn Fn(usize, Option<usize>) -> String;
 #[must_use]
 pub fn check(profile: &Profile, place: Place<'_>) -> Findings {
     let mut findings = Findings::default();
+    findings.error_if(
+        profile.time_spans.is_empty(),
+        "there is no time span: give one that has a target",
+    );
     for (index, span) in profile.time_spans.iter().enumerate() {
         check_time_span(span, &|target| place(index, target), &mut findings);
     }
     findings
 }
 
-/// Checks what the options of an invocation need of its profile.
-pub fn check_options(profile: &Profile, options: &RunOptions) -> Result<(), String> {
+/// Checks the options of an invocation, and what they need of its profile.
+pub fn check_options(profile: &Profile, options: &RunOptions, findings: &mut Findings) {
     let has_both = |span: &TimeSpan| span.measure_latency && span.interval_series;
-    if options.interval_latency && !profile.time_spans.iter().all(has_both) {
-        return Err("--interval-latency needs latencies and intervals: add -L and -D".to_owned());
-    }
-    Ok(())
+    borders::check_options(options, findings);
+    findings.error_if(
+        options.interval_latency && !profile.time_spans.iter().all(has_both),
+        "--interval-latency needs latencies and intervals: add -L and -D",
+    );
+    let journal = options.verify_journal.as_ref();
+    findings.error_if(
+        journal.is_some() && !options.verify,
+        "a journal (--verify-journal) is kept of a verification only: give --verify too, or leave it out",
+    );
+    findings.error_if(
+        journal.is_some_and(|path| path.as_os_str().is_empty()),
+        "the name of the journal (--verify-journal) is missing",
+    );
 }
 
 fn check_time_span(
@@ -68,10 +83,16 @@ fn check_time_span(
         span.disable_affinity && !span.cpus.is_empty(),
         "-n (no affinity) and -a (CPU list) cannot be used together",
     );
+    findings
+        .error_if(span.targets.is_empty(), "a time span has no target: name a file or a device");
+    borders::check_time_span(span, findings);
     tuning::check(span, findings);
+    stop::check(span, findings);
+    faults::check(span, findings);
     findings.put_in_place(told, &place(None));
     for (index, target) in span.targets.iter().enumerate() {
         let told = findings.errors.len();
+        borders::check_target(target, findings);
         check_threads(span, target, findings);
         check_pace(span, target, findings);
         check_access(span, target, findings);
@@ -81,8 +102,6 @@ fn check_time_span(
         findings.errors.extend(extensions::check(target));
         findings.put_in_place(told, &place(Some(index)));
     }
-    stop::check(span, findings);
-    faults::check(span, findings);
     // Several targets have the same settings on a command line: what is said once is enough.
     findings.errors.dedup();
     findings.warnings.dedup();
@@ -92,10 +111,6 @@ fn check_threads(span: &TimeSpan, target: &Target, findings: &mut Findings) {
     findings.error_if(
         span.thread_count > 0 && target.threads > 1,
         "-F (threads in all) and -t (threads per target) cannot be used together",
-    );
-    findings.error_if(
-        span.thread_count == 0 && target.threads == 0,
-        "a target needs at least one thread (-t)",
     );
     findings.error_if(
         !target.thread_targets.is_empty() && (span.thread_count == 0 || span.request_count == 0),
@@ -153,6 +168,10 @@ fn check_access(span: &TimeSpan, target: &Target, findings: &mut Findings) {
     findings.error_if(
         random && target.parallel_same_offset,
         "-p (parallel I/O) conflicts with -r (random)",
+    );
+    findings.error_if(
+        interlocked && random,
+        "-si (interlocked sequential I/O) conflicts with -r (random)",
     );
     findings.error_if(interlocked && target.parallel_same_offset, "-si conflicts with -p");
     findings.error_if(interlocked && strided, "-si conflicts with -T (thread stride)");

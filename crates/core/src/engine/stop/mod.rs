@@ -62,7 +62,10 @@ impl Finish {
             first.map_or(1, |assignment| u64::from(plan.targets[assignment.target].block_bytes));
         let rules = StopRules {
             ios: plan.stop.ios.map(part),
-            bytes: plan.stop.bytes.map(|bytes| part(bytes.div_ceil(block_bytes)) * block_bytes),
+            bytes: plan
+                .stop
+                .bytes
+                .map(|bytes| part(bytes.div_ceil(block_bytes)).saturating_mul(block_bytes)),
             ..plan.stop
         };
         Self::with(plan, rules, 1, pass_positions(plan).into_iter().map(part).collect())

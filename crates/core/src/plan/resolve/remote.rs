@@ -9,14 +9,12 @@ use super::{EngineKind, Place, Resolver, facts, kind_of};
 use crate::errors::Kind;
 use crate::network::{RemoteFacts, RemotePlan};
 use crate::plan::TargetKind;
-use crate::request::{Caching, EngineChoice, Target, TimeSpan};
+use crate::request::{Caching, EngineChoice, RunOptions, Target, TimeSpan};
 use crate::result::WarningKind;
 use crate::storage::{self, Facts, Location, Served};
 
 /// More slots than this no client tells apart.
 const SLOTS_MAX: u64 = 65_536;
-/// More connections than this for one thread and target are a slip of the finger.
-const CONNECTIONS_MAX: u32 = 1024;
 
 /// What to do where a target could not be looked at. What is missing may be a share or a folder, too.
 pub(crate) fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
@@ -183,9 +181,10 @@ impl Resolver<'_> {
             self.findings.request(message, format!("leave {option} out"));
         }
         let connections = self.options.connections.unwrap_or(1);
-        if connections == 0 || connections > CONNECTIONS_MAX {
+        if connections == 0 || connections > RunOptions::CONNECTIONS_MAX {
             let message = format!("{connections} connections for each thread cannot be made");
-            let remedy = format!("ask for 1 to {CONNECTIONS_MAX} (--connections)");
+            let most = RunOptions::CONNECTIONS_MAX;
+            let remedy = format!("ask for 1 to {most} (--connections)");
             self.findings.request(message, remedy);
         }
     }

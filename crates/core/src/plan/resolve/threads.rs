@@ -6,6 +6,7 @@ use super::engines::Load;
 use super::locked::Rings;
 use super::{EngineKind, Place, Resolver, workers};
 use crate::divisor::greatest_common_divisor;
+use crate::measure::{IntervalCell, IntervalFields};
 use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
 use crate::request::{Rate, Target, TimeSpan, WriteSource};
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
@@ -34,6 +35,7 @@ impl Resolver<'_> {
         let uses = if span.thread_count > 0 { self.shared(span) } else { own(span) };
         self.check_starts(span, targets, &uses);
         let buffers_bytes = self.check_memory(span, &uses);
+        self.check_series(span, &uses);
         let rings = self.rings(span, &uses, buffers_bytes);
         let idle = self.idle_cpus(&pins, uses.len());
         let mut threads = Vec::with_capacity(uses.len());
@@ -146,6 +148,28 @@ impl Resolver<'_> {
         }
         // Each thread registers the write data, too.
         of_ios.saturating_add(of_data.saturating_mul(threads.len() as u64))
+    }
+
+    /// Whether the intervals of the series, which are made before the first I/O, fit into the memory.
+    fn check_series(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
+        if !span.interval_series {
+            return;
+        }
+        let fields =
+            if self.options.interval_latency { IntervalFields::BYTES_EACH } else { 0 } as u64;
+        // Reads and writes have series of their own.
+        let each = 2 * (size_of::<IntervalCell>() as u64 + fields);
+        let streams = threads.iter().map(Vec::len).sum::<usize>() as u64;
+        let intervals =
+            (u64::from(span.duration_s) * 1000).div_ceil(u64::from(span.interval_ms).max(1));
+        let needed = intervals.saturating_mul(each).saturating_mul(streams);
+        if let Some(allowed) = self.lacks_memory(needed) {
+            let message =
+                format!("the {intervals} intervals (-D) need {needed} bytes, but {allowed}");
+            let remedy = "ask for longer intervals, a shorter time or fewer threads, or leave \
+                          --interval-latency out";
+            self.findings.request(message, remedy);
+        }
     }
 
     /// What there is of memory, in words, if it is not so much. Beyond the limit of a control group the

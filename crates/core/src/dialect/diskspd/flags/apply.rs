@@ -5,7 +5,9 @@
 use super::super::affinity::{self, Affinity};
 use super::super::distribution;
 use super::super::draft::{Draft, Instead};
-use super::super::number::{count, not_negative, positive, seed as read_seed, size, size_prefix};
+use super::super::number::{
+    count, exact, not_negative, positive, seed as read_seed, size, size_prefix,
+};
 use crate::request::{
     Arrivals, Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, Skew, WriteSource,
 };
@@ -274,8 +276,8 @@ pub fn request_count(draft: &mut Draft, value: &str) -> Applied {
 
 pub fn rate(draft: &mut Draft, value: &str) -> Applied {
     draft.target.rate = Some(match value.strip_suffix('i') {
-        Some(iops) => Rate::Iops(positive(iops)?),
-        None => Rate::BytesPerMs(positive(value)?),
+        Some(iops) => Rate::Iops(exact(iops)?),
+        None => Rate::BytesPerMs(exact(value)?),
     });
     Ok(())
 }
@@ -494,12 +496,12 @@ pub fn credentials(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn connections(draft: &mut Draft, value: &str) -> Applied {
-    draft.job.request.options.connections = Some(positive(value)?);
+    draft.job.request.options.connections = Some(exact(value)?);
     Ok(())
 }
 
 pub fn total_rate(draft: &mut Draft, value: &str) -> Applied {
-    draft.job.request.options.total_iops = Some(u64::from(positive(value)?));
+    draft.job.request.options.total_iops = Some(exact(value)?);
     Ok(())
 }
 
@@ -516,19 +518,19 @@ pub fn skew(draft: &mut Draft, value: &str) -> Applied {
     let wrong = || format!("'{value}' is not a skew: give zipf:1.1, pareto:0.2 or normal:10");
     let (kind, number) = value.split_once(':').ok_or_else(wrong)?;
     let number: f64 = number.trim_end_matches('%').parse().map_err(|_| wrong())?;
-    let milli = |greatest: f64| {
+    let milli = |greatest: u32| {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "checked below"
         )]
         let milli = (number * 1e3).round() as u32;
-        if number <= greatest && milli > 0 { Ok(milli) } else { Err(wrong()) }
+        if number <= f64::from(greatest) / 1e3 && milli > 0 { Ok(milli) } else { Err(wrong()) }
     };
     draft.job.request.options.skew = Some(match kind {
-        "zipf" => Skew::Zipf { theta_milli: milli(10.0)? },
-        "pareto" => Skew::Pareto { h_milli: milli(0.5)? },
-        "normal" => Skew::Normal { deviation_milli: milli(100.0)? },
+        "zipf" => Skew::Zipf { theta_milli: milli(Skew::THETA_MILLI_MAX)? },
+        "pareto" => Skew::Pareto { h_milli: milli(Skew::H_MILLI_MAX)? },
+        "normal" => Skew::Normal { deviation_milli: milli(Skew::DEVIATION_MILLI_MAX)? },
         _ => return Err(wrong()),
     });
     Ok(())
@@ -545,7 +547,7 @@ pub fn live(draft: &mut Draft, suffix: &str) -> Applied {
 }
 
 pub fn lease(draft: &mut Draft, value: &str) -> Applied {
-    draft.job.lease_s = Some(positive(value)?);
+    draft.job.lease_s = Some(exact(value)?);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::draft::Draft;
 use super::super::extensions::{parse_mix, parse_pattern};
-use super::super::number::{count, positive};
+use super::super::number::{count, exact};
 use super::{Category, Flag, PLAIN};
 use crate::request::{Ratio, SyncCadence};
 
@@ -211,7 +211,7 @@ fn fdatasync(draft: &mut Draft, value: &str) -> Applied {
 }
 
 fn sync(draft: &mut Draft, value: &str, data_only: bool) -> Applied {
-    let every_writes = positive(value)?;
+    let every_writes = exact(value)?;
     if draft.target.extensions.sync.is_some_and(|sync| sync.data_only != data_only) {
         return Err("--fsync and --fdatasync exclude each other".to_owned());
     }

@@ -9,7 +9,7 @@ mod long;
 mod mix;
 mod run;
 mod stop;
-pub(super) mod tuning;
+mod tuning;
 
 use super::draft::Draft;
 

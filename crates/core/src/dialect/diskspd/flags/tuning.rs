@@ -6,15 +6,10 @@
 use super::super::draft::Draft;
 use super::super::number::{count, positive};
 use super::{Category, Flag, JUNK, PLAIN};
-use crate::request::{BufferSeparation, RingBatch, RingUse, SubmissionThread};
+use crate::request::{BufferSeparation, RingBatch, RingUse, SubmissionThread, Tuning};
 
 const LOAD: Flag = Flag { category: Category::Load, ..PLAIN };
 const BEYOND: Flag = Flag { category: Category::Beyond, ..PLAIN };
-
-/// Completions that `DiskSpd` takes at a time, at most.
-pub const COMPLETION_DEPTH_MAX: u32 = 16;
-/// I/Os in a batch, at most.
-const BATCH_MAX: u32 = 65_536;
 
 /// The entries of `DiskSpd` 2.3.
 pub const FLAGS: &[Flag] = &[
@@ -106,7 +101,7 @@ fn buffer_separation(draft: &mut Draft, value: &str) -> Result<(), String> {
 
 fn completion_depth(draft: &mut Draft, value: &str) -> Result<(), String> {
     let depth = count(value).ok().and_then(|depth| u32::try_from(depth).ok());
-    let depth = depth.filter(|depth| (1..=COMPLETION_DEPTH_MAX).contains(depth));
+    let depth = depth.filter(|depth| (1..=Tuning::COMPLETION_DEPTH_MAX).contains(depth));
     let wrong = || format!("the completion depth must be from 1 to 16, not '{value}'");
     draft.span.tuning.completion_depth = Some(depth.ok_or_else(wrong)?);
     Ok(())
@@ -123,8 +118,8 @@ fn ring(draft: &mut Draft, value: &str) -> Result<(), String> {
     };
     let batch = match size.strip_suffix('p') {
         _ if size.is_empty() => RingUse::default().batch,
-        Some(percent) => RingBatch::Percent(bounded(percent, 100)?),
-        None => RingBatch::Ios(bounded(size, BATCH_MAX)?),
+        Some(percent) => RingBatch::Percent(bounded(percent, RingBatch::PERCENT_MAX)?),
+        None => RingBatch::Ios(bounded(size, RingBatch::IOS_MAX)?),
     };
     draft.span.tuning.ring = Some(RingUse { batch, registered_buffers });
     Ok(())
@@ -136,7 +131,7 @@ fn polled(draft: &mut Draft, _suffix: &str) -> Result<(), String> {
 }
 
 fn submission_thread(draft: &mut Draft, value: &str) -> Result<(), String> {
-    let number = count(value).ok().and_then(|cpu| u32::try_from(cpu).ok());
+    let number = value.parse().ok();
     let wrong = || format!("'{value}' is not the number of a CPU");
     let cpu = match value {
         "" => None,

@@ -131,7 +131,7 @@ fn read_pattern(value: &str) -> Option<Pattern> {
         let number: u64 = number.parse().ok()?;
         match name {
             "block" => pattern.block_bytes = Some(u32::try_from(number).ok().filter(|n| *n > 0)?),
-            "align" => pattern.align_bytes = Some(number).filter(|bytes| *bytes > 0),
+            "align" => pattern.align_bytes = Some(Some(number).filter(|bytes| *bytes > 0)?),
             "base" => range.0 = Some(number),
             "length" => range.1 = Some(number),
             _ => return None,

@@ -160,7 +160,8 @@ fn read_flush(node: Node<'_, '_>) -> Result<FlushMode, FieldError> {
 }
 
 fn read_rate(node: Node<'_, '_>) -> Result<Option<Rate>, FieldError> {
-    let value = number(node)?;
+    let value = u32::try_from(long(node)?);
+    let value = value.map_err(|_| error(node, format!("exceeds {}", u32::MAX)))?;
     let rate = match node.attribute("unit") {
         None | Some("BPMS") => Rate::BytesPerMs(value),
         Some("IOPS") => Rate::Iops(value),

@@ -1,7 +1,6 @@
 //! What excludes the settings of `DiskSpd` 2.3.
 
 use super::Findings;
-use crate::dialect::diskspd::flags::tuning::COMPLETION_DEPTH_MAX;
 use crate::request::TimeSpan;
 
 pub(super) fn check(span: &TimeSpan, findings: &mut Findings) {
@@ -19,11 +18,9 @@ pub(super) fn check(span: &TimeSpan, findings: &mut Findings) {
         tuning.ring.is_some() && mapped > 0,
         "-u (ring) cannot be used with memory mapped I/O (-Sm)",
     );
-    let Some(depth) = tuning.completion_depth else { return };
-    findings.error_if(
-        !(1..=COMPLETION_DEPTH_MAX).contains(&depth),
-        "the completion depth (-oc) must be from 1 to 16",
-    );
+    if tuning.completion_depth.is_none() {
+        return;
+    }
     findings.error_if(
         span.alternate_completion,
         "-oc (completion depth) cannot be used with -x (completion routines)",

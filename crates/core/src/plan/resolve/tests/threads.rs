@@ -125,6 +125,18 @@ fn buffers_larger_than_the_memory_are_refused() {
 }
 
 #[test]
+fn a_series_larger_than_the_memory_is_refused() {
+    let mut request = span(vec![target()]);
+    request.measure_latency = true;
+    (request.duration_s, request.interval_ms) = (u32::MAX, 1);
+    assert_eq!(plan(request.clone(), &host()).threads.len(), 1);
+    request.interval_series = true;
+    assert_says(&error_of(request.clone(), &host()), ErrorClass::Request, &["intervals", "memory"]);
+    request.interval_ms = 100_000_000;
+    assert_eq!(plan(request, &host()).threads.len(), 1);
+}
+
+#[test]
 fn threads_go_round_the_usable_cpus_group_by_group() {
     let mut request = span(vec![target()]);
     request.targets[0].threads = 7;
