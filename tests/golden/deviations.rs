@@ -7,9 +7,6 @@ const JUNK: &str = "characters behind a count are refused (DiskSpd reads it with
 const SLASH: &str = "`/` begins a path on Linux and never an option";
 /// A rate that the real tool loses in 32 bits conflicts with -x as any other rate.
 const RATE: &str = "a rate that DiskSpd rounds to no limit is a rate here, and excludes -x";
-/// `DiskSpd` cuts a rate at the greatest number of 31 bits without a word.
-const CUT: &str =
-    "a rate is kept whole, and refused beyond 32 bits (DiskSpd cuts it at 2147483647)";
 /// Whether a CPU exists is checked when the run is resolved against the machine.
 const ON_RUN: &str = "whether a CPU or group exists is checked when a run is resolved";
 
@@ -34,9 +31,6 @@ pub const DEVIATIONS: &[(&str, &str)] = &[
     ("g/-g100ii", JUNK),
     ("g/-g1.5", JUNK),
     ("g/-g1.5i", JUNK),
-    ("g/-g4294967295", CUT),
-    ("ovf/-g4294967297", CUT),
-    ("ovf/-g4294967297i", CUT),
     ("g/-b512 -g1i -x", RATE),
     ("gx/-g1i -b999 -x", RATE),
 ];

@@ -276,16 +276,10 @@ def test_a_typed_request_of_several_targets_tells_which_one_is_wrong() -> None:
         fathom.explain(_with_span(targets=(target, replace(target, path="y", weight=0))))
 
 
-@pytest.mark.parametrize("option", ["--rate", "-g"])
-def test_a_rate_beyond_31_bits_is_kept_whole_or_refused(option: str) -> None:
-    words = "--rate=3000000000 x" if option == "--rate" else "-g3000000000i x"
-    request = fathom.parse(words)
-    rate = request.profile.time_spans[0].targets[0].rate
-    kept = request.options.total_iops if option == "--rate" else getattr(rate, "iops", None)
-    assert kept == 3_000_000_000
-    too_great = "--rate=18446744073709551616 x" if option == "--rate" else "-g4294967296 x"
+def test_a_rate_beyond_31_bits_is_kept_whole_or_refused() -> None:
+    assert fathom.parse("--rate=3000000000 x").options.total_iops == 3_000_000_000
     with pytest.raises(fathom.InvalidRequestError, match="too great: at most"):
-        fathom.parse(too_great)
+        fathom.parse("--rate=18446744073709551616 x")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -276,8 +276,8 @@ pub fn request_count(draft: &mut Draft, value: &str) -> Applied {
 
 pub fn rate(draft: &mut Draft, value: &str) -> Applied {
     draft.target.rate = Some(match value.strip_suffix('i') {
-        Some(iops) => Rate::Iops(exact(iops)?),
-        None => Rate::BytesPerMs(exact(value)?),
+        Some(iops) => Rate::Iops(positive(iops)?),
+        None => Rate::BytesPerMs(positive(value)?),
     });
     Ok(())
 }

@@ -68,15 +68,14 @@ pub const LOAD: &[Flag] = &[
         form: "-g<count>[i]",
         unit: "bytes per millisecond, or I/Os per second",
         default: "no limit",
-        limits: "greater than 0, at most 4294967295; not with -x, and not with -O and -F",
+        limits: "greater than 0; what is above 2147483647 is taken as that, as in DiskSpd (--rate takes more); not with -x, and not with -O and -F",
         short: "rate per thread and target, in bytes per millisecond; i: in IOPS",
         long: "I/Os are issued on a schedule that gives exactly this rate over any length of \
                time. After a stall the schedule is caught up with.",
         here: "The schedule is kept in nanoseconds.",
-        deviation: "DiskSpd cuts a rate at 2147483647, and computes -g<n>i in 32 bits and in whole \
-                    bytes per millisecond, so that -b64K -g65536i and -b999 -g1i mean no limit; here \
-                    every rate is exact, and one that cannot be kept is an error. So are characters behind \
-                    the number.",
+        deviation: "DiskSpd computes -g<n>i in 32 bits and in whole bytes per millisecond, so that -b64K \
+                    -g65536i and -b999 -g1i mean no limit; here every rate is exact. Characters behind the \
+                    number are an error.",
         example: "-g1000i",
         apply: apply::rate,
         ..LOAD_PLAIN
