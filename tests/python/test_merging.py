@@ -106,9 +106,10 @@ def test_a_result_is_not_counted_twice(hosts: Sequence[Result]) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [float("nan"), -1, float("inf"), 1e9, 1, True, "x", None])
-def test_a_tolerance_is_a_share(hosts: Sequence[Result], tolerance: Any) -> None:
+def test_a_tolerance_is_a_share(hosts: Sequence[Result], tolerance: object) -> None:
+    merge: Any = fathom.merge
     with pytest.raises(fathom.InvalidRequestError, match="a tolerance is a share"):
-        fathom.merge(hosts, tolerance=tolerance)
+        merge(hosts, tolerance=tolerance)
 
 
 def test_what_is_no_result_is_refused_and_not_an_error_of_attributes(
