@@ -15,7 +15,16 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fathom._given import as_wrong_request, chosen, each_path, named_targets, spelled, spelled_axes
+from fathom._given import (
+    as_wrong_request,
+    check_flags,
+    chosen,
+    each_path,
+    named_target,
+    named_targets,
+    spelled,
+    spelled_axes,
+)
 from fathom._permission import Permission, typed
 from fathom.engine import split_words
 from fathom.errors import ExperimentInterrupted, InvalidRequestError
@@ -304,6 +313,8 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             on_cell(cell, number, count, left_s)
 
     names, wanted = named_targets(targets), chosen("effort", effort, EFFORTS)
+    check_flags(writes=writes, overwrite=overwrite)
+    devices = each_path(allow_write, "allow_write")
     with _opened(store) as opened:
         return assess_targets(
             opened,
@@ -312,7 +323,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             wanted,
             writes=writes,
             overwrite=overwrite,
-            allow_write=each_path(allow_write),
+            allow_write=devices,
             on_cell=told,
         )
 
@@ -340,14 +351,18 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
         If the target is of a kind or size that cannot be filled so.
     RefusedError
         If it has data that must not be lost.
+    FathomError
+        If there is too little room, or the store cannot be written; nothing was made.
     RunInterrupted
         If Ctrl-C ended it.
 
     """
-    permission = Permission(overwrite, tuple(each_path(allow_write)))
+    name = named_target(target)
+    check_flags(only_missing=only_missing, overwrite=overwrite)
+    permission = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
-        experiment_id = plan_fill(opened, target, asked)
+        experiment_id = plan_fill(opened, name, asked)
         meter = Meter(time.monotonic, on_progress or (lambda _progress: None))
         runner = NativeRunner(opened, on_event=meter.on_event, permission=permission)
         return fill(opened, runner, experiment_id, meter)
