@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._given import (
@@ -52,7 +53,7 @@ from fathom.metrics import check_share, metric_column
 from fathom.report import gather, html_page, pdf_pages
 from fathom.report import markdown as markdown_of
 from fathom.runners import NativeRunner
-from fathom.store import Store
+from fathom.store import NoStoreError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,7 +238,7 @@ def compare(
         for metric in wanted:
             metric_column(metric)
         check_share("confidence", confidence)
-    with _opened(store) as opened:
+    with _opened(store, make=False) as opened:
         return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 
 
@@ -377,13 +378,20 @@ class Report:
         Raises
         ------
         NotFoundError
-            If a reference names nothing.
+            If a reference names nothing, or there is no store: reading makes none.
         ReportError
             If there is nothing to show.
 
         """
-        with _opened(store) as opened:
-            self._material: Material = gather(opened, [str(one) for one in references])
+        wanted = [str(one) for one in references]
+        try:
+            with _opened(store, make=False) as opened:
+                self._material: Material = gather(opened, wanted)
+        except NoStoreError:
+            # Files of results need none.
+            if store is not None or not wanted or not all(Path(one).is_file() for one in wanted):
+                raise
+            self._material = gather(None, wanted)
 
     def html(self) -> str:
         """Return it as one page."""
@@ -399,12 +407,12 @@ class Report:
 
 
 @contextmanager
-def _opened(store: Where) -> Iterator[Store]:
-    """Return a store; one that is opened here is closed again."""
+def _opened(store: Where, *, make: bool = True) -> Iterator[Store]:
+    """Return a store; one that is opened here is closed again. Who only reads makes none."""
     if isinstance(store, Store):
         yield store
         return
-    with Store(store) as opened:
+    with Store(store, make=make) as opened:
         yield opened
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 from fathom._frames import Row, Tabular
 from fathom._own_stores import note_store
 from fathom._tables import TableName, cells_of, rows_of
+from fathom.errors import InvalidRequestError
 from fathom.store._baselines import Baselines
 from fathom.store._database import Database
 from fathom.store._experiments import Experiments
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 _WAIT_S = 60.0
+_LONGEST_WAIT_S = 86_400.0
 
 
 class Store(Tabular):
@@ -67,12 +69,20 @@ class Store(Tabular):
 
         Raises
         ------
+        InvalidRequestError
+            If the time to wait is none.
         StoreError
             If it cannot be used; the kinds say why.
         NoStoreError
             If it is not there, and is not to be made.
 
         """
+        is_number = isinstance(wait_s, int | float) and not isinstance(wait_s, bool)
+        if not is_number or not 0 <= wait_s <= _LONGEST_WAIT_S:
+            raise InvalidRequestError(
+                f"a time to wait is a number of seconds from 0 to {_LONGEST_WAIT_S:g}, not "
+                f"{wait_s!r}"
+            )
         self._database = Database(store_url(where), wait_s=wait_s, make=make)
         try:
             bring_up_to_date(self._database, make=make)
@@ -101,7 +111,7 @@ class Store(Tabular):
         self._database.check_writable()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close its connections; nothing can be read or saved from then on."""
         self._database.close()
 
     def __enter__(self) -> Self:
