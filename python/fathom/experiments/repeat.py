@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fathom._frames import Row, Tabular
+from fathom._frames import Columns, Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, further_run_s
@@ -129,6 +129,19 @@ class MetricSummary:
     is_averaged: bool = False
 
 
+_COLUMNS: Columns = {
+    "experiment_id": "int",
+    "metric": "str",
+    "mean": "float?",
+    "low": "float?",
+    "high": "float?",
+    "confidence": "float?",
+    "runs": "int",
+    "median": "float?",
+    "coefficient_of_variation": "float?",
+}
+
+
 @dataclass(frozen=True)
 class Repetition(Tabular):
     """What repeating found; ``rows``, ``to_pandas`` and the like have a row for each figure.
@@ -164,6 +177,9 @@ class Repetition(Tabular):
     failure: str | None
     sentences: Sequence[str] = ()
     claims: Sequence[Claim] = ()
+
+    def _kinds(self, _table: str) -> Columns:
+        return _COLUMNS
 
     def _rows(self, _table: str) -> Iterator[Row]:
         for name, one in self.metrics.items():
