@@ -109,7 +109,8 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     Raises
     ------
     InvalidRequestError, RefusedError
-        If a value is out of its range, or the first run cannot be made.
+        If a value is out of its range, ``metric`` is a latency that the arguments do not measure
+        (``-L``), or the first run cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -259,7 +260,8 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     Raises
     ------
     InvalidRequestError, RefusedError
-        If a metric is none, or the first run of a side cannot be made.
+        If a metric is none, or a latency that the arguments of a side do not measure (``-L``), or
+        the first run of a side cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -305,6 +307,8 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
         If writing would destroy data.
     AssessmentInterrupted
         If ``cancel`` was set, or Ctrl-C ended it; ``assessment`` is what was found until then.
+    ExperimentInterrupted
+        If ``cancel`` was set before it began; nothing is saved.
 
     """
 
@@ -316,6 +320,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
     names, wanted = named_targets(targets), chosen("effort", effort, EFFORTS)
     check_flags(writes=writes, overwrite=overwrite)
     devices = each_path(allow_write, "allow_write")
+    _end_if(cancel)
     with _opened(store) as opened:
         return assess_targets(
             opened,

@@ -72,6 +72,17 @@ def test_an_experiment_that_is_cancelled_ends_as_by_ctrl_c(tmp_path: Path) -> No
         assert (experiment.state, experiment.run_count) == ("interrupted", 1)
 
 
+def test_an_assessment_that_is_cancelled_before_it_began_saves_nothing(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    target = tmp_path / "x.dat"
+    target.write_bytes(bytes(1 << 20))
+    with fathom.Store(tmp_path / "s.sqlite") as store:
+        with pytest.raises(fathom.ExperimentInterrupted):
+            fathom.assess(target, store=store, effort="quick", cancel=cancel)
+        assert store.experiments.list() == []
+
+
 def test_a_file_is_prepared_with_data_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     found = fathom.prepare(path, size_bytes=1 << 20, store=tmp_path / "s.sqlite")
@@ -139,6 +150,17 @@ def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
         (lambda x, at: fathom.repeat(x, precision=-1, store=at), "between 0 and 100 %, not -100 %"),
         (lambda x, at: fathom.repeat(x, confidence=2, store=at), "between 0 and 100 %, not 200 %"),
         (lambda x, at: fathom.compare_interleaved(x, x, metrics=["f"], store=at), "no metric 'f'"),
+        (lambda x, at: fathom.repeat(x, metric="p99", store=at), "no latency; add -L"),
+        (
+            lambda x, at: fathom.repeat(x, metric="read.mean", store=at),
+            "read.mean would be missing",
+        ),
+        (
+            lambda x, at: fathom.compare_interleaved(
+                f"-L {x}", x, metrics=["iops", "p99"], store=at
+            ),
+            "p99 would be missing",
+        ),
         (
             lambda x, at: ANYHOW.prepare(x, size_bytes=1.5, store=at),
             "whole number of bytes, not 1.5",

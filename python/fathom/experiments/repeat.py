@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom._frames import Columns, Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
+from fathom.experiments._latency_asked import refuse_unmeasured
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
@@ -283,7 +284,15 @@ def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and n
 
     ``precondition`` is what is to be done to the targets before the first run. ``tool`` has the
     ``runner``, as ``--runner`` names it, and its ``tool_version``, where it is not our engine.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the metric is a latency that our engine would not measure.
+
     """
+    if tool is None:
+        refuse_unmeasured([policy.metric], arguments)
     plan: dict[str, object] = {
         "arguments": [*arguments],
         "label": label,
