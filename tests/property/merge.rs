@@ -229,3 +229,19 @@ fn parts_that_were_ended_early_need_not_end_together_and_hosts_stand_beside_each
     assert_eq!(merged.time_spans[0].measured_ns, 2_000_000_000);
     assert_eq!(merged.hosts, vec![named("a"), named("b")]);
 }
+
+/// Parts of one host that share a file by ranges have one target; what they touch together is not told.
+#[test]
+fn ranges_of_one_file_stay_one_target_on_a_host() {
+    let part = |latency_ns, working_set_bytes| {
+        let mut part = result(&[(vec![latency_ns], vec![])]);
+        part.time_spans[0].targets[0].working_set_bytes = Some(working_set_bytes);
+        part
+    };
+    let alike = RunResult::merge(vec![part(1_000, 4_096), part(2_000, 4_096)]).unwrap();
+    let apart = RunResult::merge(vec![part(1_000, 4_096), part(2_000, 8_192)]).unwrap();
+    for (merged, told) in [(alike, Some(4_096)), (apart, None)] {
+        let [target] = &merged.time_spans[0].targets[..] else { panic!("{merged:?}") };
+        assert_eq!(target.working_set_bytes, told);
+    }
+}

@@ -452,7 +452,15 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
 
 /// Where a target stands among those of the whole: the same name on two hosts is not the same target.
 fn place_of(targets: &mut Vec<TargetFacts>, target: TargetFacts, is_one_host: bool) -> usize {
-    let known = targets.iter().position(|one| is_one_host && *one == target);
+    // Parts have ranges of their own: what they touch together is not told.
+    let same = |one: &TargetFacts| {
+        let working_set_bytes = one.working_set_bytes;
+        *one == TargetFacts { working_set_bytes, ..target.clone() }
+    };
+    let known = targets.iter().position(|one| is_one_host && same(one));
+    if let Some(place) = known {
+        keep_common(&mut targets[place].working_set_bytes, &target.working_set_bytes);
+    }
     known.unwrap_or_else(|| {
         targets.push(target);
         targets.len() - 1
