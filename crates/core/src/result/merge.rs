@@ -289,9 +289,13 @@ fn first_difference(one: &Value, two: &Value) -> Option<String> {
     }
 }
 
+/// What two parts have to share to be one: the name of the host, and when each time span began and how long it
+/// was measured.
+type Alike<'a> = (&'a str, Vec<(u64, u64)>);
+
 /// Whether each part is there once.
 fn check_once(results: &[RunResult], parts: &[Vec<Part>]) -> Result<(), MergeError> {
-    let mut seen: BTreeMap<(&str, Vec<(u64, u64)>), Vec<(&RunResult, &Part)>> = BTreeMap::new();
+    let mut seen: BTreeMap<Alike<'_>, Vec<(&RunResult, &Part)>> = BTreeMap::new();
     for (result, of_result) in results.iter().zip(parts) {
         for part in of_result {
             let spans = part.time_spans.iter().map(|span| (span.began_unix_ns, span.measured_ns));
@@ -314,7 +318,9 @@ fn is_same(result: &RunResult, part: &Part, other: &RunResult, twin: &Part) -> b
             let threads = whole.threads.iter().skip(first).take(span.threads as usize);
             let measured = |thread: &ThreadResult| {
                 let mut rows = thread.targets.clone();
-                rows.iter_mut().for_each(|row| row.target = 0);
+                for row in &mut rows {
+                    row.target = 0;
+                }
                 (thread.cpu_ns, rows)
             };
             threads.map(measured).collect()
