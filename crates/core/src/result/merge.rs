@@ -229,8 +229,8 @@ fn check_load(parts: &[&Part]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// What is asked of all parts: a request without what each has of its own, which is where its targets lie, its
-/// part of them, its CPUs, its random numbers, and how it is shown and begun.
+/// What is asked of all parts: a request without what each has of its own, which is where its targets lie,
+/// its part of them, its CPUs, its random numbers, and how it is shown and begun.
 fn load_of(request: &Request) -> Request {
     let mut load = request.clone();
     load.options.verify_journal = None;
@@ -289,8 +289,8 @@ fn first_difference(one: &Value, two: &Value) -> Option<String> {
     }
 }
 
-/// What two parts have to share to be one: the name of the host, and when each time span began and how long it
-/// was measured.
+/// What two parts have to share to be one: the name of the host, and when each time span began and how long
+/// it was measured.
 type Alike<'a> = (&'a str, Vec<(u64, u64)>);
 
 /// Whether each part is there once.
