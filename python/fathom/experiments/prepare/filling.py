@@ -76,7 +76,7 @@ class Asked:
             if not is_number or not 1 <= ratio <= _GREATEST_RATIO:
                 raise InvalidRequestError(
                     f"--{name} is a ratio from 1 (not at all) to {_GREATEST_RATIO:g}, not "
-                    f"{ratio if isinstance(ratio, str) else repr(ratio)}"
+                    f"{f'{ratio:g}' if is_number else repr(ratio)}"
                 )
         size = self.size_bytes
         if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
