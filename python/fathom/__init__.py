@@ -37,9 +37,11 @@ if TYPE_CHECKING:
         tune,
     )
     from fathom.engine import EventCallback, explain, parse, run
+    from fathom.experiments.assess import AssessmentInterrupted
     from fathom.grant import WriteGrant
     from fathom.handle import RunEvent, RunHandle
     from fathom.merging import merge
+    from fathom.report import ReportError
     from fathom.request import Request
     from fathom.result import (
         Awaited,
@@ -56,11 +58,12 @@ if TYPE_CHECKING:
         TimeSpan,
         Warning_,
     )
-    from fathom.store import Store
+    from fathom.store import NotFoundError, Store
 
 __version__ = version()
 
 __all__ = [
+    "AssessmentInterrupted",
     "Awaited",
     "DataFaultError",
     "Direction",
@@ -71,10 +74,12 @@ __all__ = [
     "InvalidRequestError",
     "KnownMean",
     "Latency",
+    "NotFoundError",
     "Origin",
     "OutstandingIo",
     "RefusedError",
     "Report",
+    "ReportError",
     "Request",
     "Result",
     "RunEvent",

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     Values = str | int | Iterable[str | int]
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-__all__ = ["as_wrong_request", "chosen", "each_path", "named_targets", "spelled", "spelled_axes"]
+__all__ = [
+    "as_wrong_request",
+    "check_flags",
+    "chosen",
+    "each_path",
+    "named_target",
+    "named_targets",
+    "spelled",
+    "spelled_axes",
+]
 
 _T = TypeVar("_T")
 
@@ -52,11 +61,24 @@ def spelled_axes(
     return named, options
 
 
-def each_path(paths: Paths) -> list[str]:
-    """Return paths, of which one alone need be no list: its letters would be taken for names."""
-    if isinstance(paths, str | os.PathLike):
-        return [os.fspath(paths)]
-    return [os.fspath(path) for path in paths]
+def each_path(paths: Paths, name: str = "it") -> list[str]:
+    """Return paths, of which one alone need be no list: its letters would be taken for names.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is no path; ``name`` says of what.
+
+    """
+    several = [paths] if isinstance(paths, str | bytes | os.PathLike) else paths
+    try:
+        found: list[object] = [os.fspath(path) for path in several]
+    except TypeError:
+        found = [None]
+    texts = [one for one in found if isinstance(one, str)]
+    if len(texts) < len(found):
+        raise InvalidRequestError(f"{name}: a path, or a list of paths, is wanted, not {paths!r}")
+    return texts
 
 
 def named_targets(targets: Paths) -> list[str]:
@@ -65,13 +87,44 @@ def named_targets(targets: Paths) -> list[str]:
     Raises
     ------
     InvalidRequestError
-        If there is none.
+        If there is none, or one can be the name of nothing.
 
     """
-    names = each_path(targets)
-    if not names:
+    names = each_path(targets, "targets")
+    if not names or not all(names):
         raise InvalidRequestError("there is no target: name a file, a folder or a device")
+    for name in names:
+        if "\0" in name:
+            raise InvalidRequestError(f"nothing can have the name {name!r}: it has a zero byte")
     return names
+
+
+def named_target(target: str | os.PathLike[str]) -> str:
+    """Return the name of one target.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it can be the name of nothing.
+
+    """
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidRequestError(f"the target is the path of a file or device, not {target!r}")
+    return named_targets(target)[0]
+
+
+def check_flags(**flags: object) -> None:
+    """Refuse what is neither true nor false: ``"no"`` would allow what it denies.
+
+    Raises
+    ------
+    InvalidRequestError
+        It names the flag.
+
+    """
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise InvalidRequestError(f"{name} is True or False, not {value!r}")
 
 
 def chosen(kind: str, name: str, choices: Mapping[str, _T]) -> _T:

@@ -7,18 +7,49 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fathom._frames import Row
+    from fathom._frames import Columns, Row
 
-__all__ = ["interval_rows", "latency_rows"]
+__all__ = ["INTERVALS", "LATENCIES", "TOTALS", "interval_rows", "latency_rows"]
 
 _DIRECTIONS = ("read", "write")
+_PLACE: Columns = {"time_span": "int", "thread": "int", "target": "str", "direction": "str"}
+INTERVALS: Columns = {
+    **_PLACE,
+    "start_ns": "int",
+    "ios": "int",
+    "bytes": "int",
+    "latency_ns_min": "int?",
+    "latency_ns_max": "int?",
+    "latency_ns_sum": "int",
+    "latency_ns_sum_squares": "float",
+}
+LATENCIES: Columns = {**_PLACE, "clock": "str", "bucket_lower_ns": "int", "ios": "int"}
+TOTALS: Columns = {
+    "time_span": "int",
+    "direction": "str",
+    "measured_s": "float",
+    "ios": "int",
+    "bytes": "int",
+    "errors": "int",
+    "iops": "float",
+    "mib_per_s": "float",
+    "latency_mean_ns": "float?",
+    "latency_p50_ns": "int?",
+    "latency_p95_ns": "int?",
+    "latency_p99_ns": "int?",
+    "latency_p999_ns": "int?",
+    "latency_max_ns": "int?",
+}
+# No latency is the least or the greatest of an interval without an I/O.
+_OF_NONE = {"latency_ns_min": None, "latency_ns_max": None}
 
 
 def interval_rows(raw: Mapping[str, Any]) -> Iterator[Row]:
     """Return the I/Os of each interval of the time series, which ``-D`` keeps."""
     for place, part, interval_ns in _parts(raw):
         for index, cell in enumerate(part["series"]["cells"]):
-            yield {**place, "start_ns": index * interval_ns, **cell}
+            known = cell if cell["ios"] else {**cell, **_OF_NONE}
+            yield {**place, "start_ns": index * interval_ns, **known}
 
 
 def latency_rows(raw: Mapping[str, Any]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Runs as tables: one row for each run, interval or bucket of a histogram.
+"""Runs as tables: one row for each run, direction, interval or bucket of a histogram.
 
 They are lists of flat dictionaries, which ``_frames`` makes data frames of.
 """
@@ -11,9 +11,9 @@ from fathom._result_rows import interval_rows, latency_rows
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fathom._frames import Row
+    from fathom._frames import Columns, Row
     from fathom.imported import ImportedResult
     from fathom.result import Result
 
@@ -39,10 +39,24 @@ if TYPE_CHECKING:
         def outcome(self) -> Mapping[str, Any] | None: ...
 
 
-__all__ = ["TABLES", "TableName", "cell_row", "cells_of", "rows_of"]
+__all__ = ["CELLS", "TableName", "cell_rows", "cells_of", "rows_of"]
 
-TableName = Literal["runs", "intervals", "latencies"]
-TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
+TableName = Literal["runs", "totals", "intervals", "latencies"]
+CELLS: Columns = {
+    "experiment_id": "int",
+    "source": "str",
+    "iops": "float?",
+    "iops_low": "float?",
+    "iops_high": "float?",
+    "mib_per_s": "float?",
+    "is_precise": "bool?",
+    "run_id": "int?",
+    "failure": "str?",
+    "latency_ios": "int?",
+    **dict.fromkeys(
+        [f"latency_{name}_ns" for name in ("mean", "p50", "p95", "p99", "p999")], "float?"
+    ),
+}
 
 
 def rows_of(runs: Iterable[_Run], table: TableName) -> Iterator[Row]:
@@ -53,13 +67,19 @@ def rows_of(runs: Iterable[_Run], table: TableName) -> Iterator[Row]:
     runs
         The runs.
     table
-        ``runs`` has the summary; ``intervals`` the I/Os of each interval of the time series, which
-        ``-D`` keeps; ``latencies`` the buckets of the histograms, each with its least value. Of
-        imported runs they have what the source has: one figure of a series in a row, bins by the
-        value that they stand for (``bucket_ns``), and percentiles.
+        ``runs`` has the summary, whose figures are those of the first time span; ``totals`` reads,
+        writes and both of each time span; ``intervals`` the I/Os of each interval of the time
+        series, which ``-D`` keeps; ``latencies`` the buckets of the histograms, each with its least
+        value. Of imported runs they have what the source has: one figure of a series in a row, bins
+        by the value that they stand for (``bucket_ns``), and percentiles.
 
     """
-    look = {"runs": _summary, "intervals": _intervals, "latencies": _latencies}[table]
+    look = {
+        "runs": _summary,
+        "totals": _totals,
+        "intervals": _intervals,
+        "latencies": _latencies,
+    }[table]
     for run in runs:
         yield from look(run)
 
@@ -67,16 +87,31 @@ def rows_of(runs: Iterable[_Run], table: TableName) -> Iterator[Row]:
 def cells_of(experiments: Iterable[_Experiment]) -> Iterator[Row]:
     """Return a row for each cell of sweeps, whether it was measured or not: ``source`` says it.
 
-    Latencies of cells that were interpolated are estimates, with their limits behind them.
+    Latencies of cells that were interpolated are estimates, with their limits behind them. A
+    parameter whose values are all whole numbers is a number.
     """
-    for experiment in experiments:
-        for cell in (experiment.outcome or {}).get("cells", ()):
-            if "source" in cell:
-                yield cell_row(experiment.id, cell)
+    cells = [
+        (experiment.id, cell)
+        for experiment in experiments
+        for cell in (experiment.outcome or {}).get("cells", ())
+        if "source" in cell
+    ]
+    return cell_rows(cells)
 
 
-def cell_row(experiment_id: int, cell: Mapping[str, Any]) -> Row:
-    """Return the row of one cell, of the form in which sweeps are saved."""
+def cell_rows(cells: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:
+    """Return the rows of cells, of the form in which sweeps are saved, with their experiments."""
+    parameters = [cell["parameters"] for _, cell in cells]
+    names = {name for one in parameters for name in one}
+    counts = {
+        name for name in names if all(str(one.get(name, "0")).isdecimal() for one in parameters)
+    }
+    for experiment_id, cell in cells:
+        row = _cell_row(experiment_id, cell)
+        yield row | {name: int(cell["parameters"][name]) for name in counts & {*cell["parameters"]}}
+
+
+def _cell_row(experiment_id: int, cell: Mapping[str, Any]) -> Row:
     figures = cell.get("figures") or {}
     latencies = {key: one for key, one in figures.items() if key.startswith("latency")}
     for key, one in (cell.get("estimated_latency") or {}).items():
@@ -86,7 +121,7 @@ def cell_row(experiment_id: int, cell: Mapping[str, Any]) -> Row:
         "experiment_id": experiment_id,
         **cell["parameters"],
         "source": cell["source"],
-        **{key: cell[key] for key in _CELL},
+        **{key: cell.get(key) for key in _CELL},
         **latencies,
     }
 
@@ -118,6 +153,10 @@ def _imported_latencies(run: _Run) -> Iterator[Row]:
             yield {**place, "bucket_ns": value_ns, "ios": ios}
         for percent, value_ns in found.latency.percentiles_ns.items():
             yield {**place, "percentile": percent, "latency_ns": value_ns}
+
+
+def _totals(run: _Run) -> Iterator[Row]:
+    yield from ({"run_id": run.summary.id, **row} for row in run.result.rows("totals"))
 
 
 def _intervals(run: _Run) -> Iterator[Row]:

@@ -13,9 +13,19 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom._given import as_wrong_request, chosen, each_path, named_targets, spelled, spelled_axes
+from fathom._given import (
+    as_wrong_request,
+    check_flags,
+    chosen,
+    each_path,
+    named_target,
+    named_targets,
+    spelled,
+    spelled_axes,
+)
 from fathom._permission import Permission, typed
 from fathom.engine import split_words
 from fathom.errors import ExperimentInterrupted, InvalidRequestError
@@ -43,7 +53,7 @@ from fathom.metrics import check_share, metric_column
 from fathom.report import gather, html_page, pdf_pages
 from fathom.report import markdown as markdown_of
 from fathom.runners import NativeRunner
-from fathom.store import Store
+from fathom.store import NoStoreError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,7 +109,8 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     Raises
     ------
     InvalidRequestError, RefusedError
-        If a value is out of its range, or the first run cannot be made.
+        If a value is out of its range, ``metric`` is a latency that the arguments do not measure
+        (``-L``), or the first run cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -228,7 +239,7 @@ def compare(
         for metric in wanted:
             metric_column(metric)
         check_share("confidence", confidence)
-    with _opened(store) as opened:
+    with _opened(store, make=False) as opened:
         return compare_runs(opened, str(a), str(b), metrics=wanted, confidence=confidence)
 
 
@@ -249,7 +260,8 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     Raises
     ------
     InvalidRequestError, RefusedError
-        If a metric is none, or the first run of a side cannot be made.
+        If a metric is none, or a latency that the arguments of a side do not measure (``-L``), or
+        the first run of a side cannot be made.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -295,6 +307,8 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
         If writing would destroy data.
     AssessmentInterrupted
         If ``cancel`` was set, or Ctrl-C ended it; ``assessment`` is what was found until then.
+    ExperimentInterrupted
+        If ``cancel`` was set before it began; nothing is saved.
 
     """
 
@@ -304,6 +318,9 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             on_cell(cell, number, count, left_s)
 
     names, wanted = named_targets(targets), chosen("effort", effort, EFFORTS)
+    check_flags(writes=writes, overwrite=overwrite)
+    devices = each_path(allow_write, "allow_write")
+    _end_if(cancel)
     with _opened(store) as opened:
         return assess_targets(
             opened,
@@ -312,7 +329,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             wanted,
             writes=writes,
             overwrite=overwrite,
-            allow_write=each_path(allow_write),
+            allow_write=devices,
             on_cell=told,
         )
 
@@ -340,14 +357,18 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
         If the target is of a kind or size that cannot be filled so.
     RefusedError
         If it has data that must not be lost.
+    FathomError
+        If there is too little room, or the store cannot be written; nothing was made.
     RunInterrupted
         If Ctrl-C ended it.
 
     """
-    permission = Permission(overwrite, tuple(each_path(allow_write)))
+    name = named_target(target)
+    check_flags(only_missing=only_missing, overwrite=overwrite)
+    permission = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
-        experiment_id = plan_fill(opened, target, asked)
+        experiment_id = plan_fill(opened, name, asked)
         meter = Meter(time.monotonic, on_progress or (lambda _progress: None))
         runner = NativeRunner(opened, on_event=meter.on_event, permission=permission)
         return fill(opened, runner, experiment_id, meter)
@@ -362,13 +383,20 @@ class Report:
         Raises
         ------
         NotFoundError
-            If a reference names nothing.
+            If a reference names nothing, or there is no store: reading makes none.
         ReportError
             If there is nothing to show.
 
         """
-        with _opened(store) as opened:
-            self._material: Material = gather(opened, [str(one) for one in references])
+        wanted = [str(one) for one in references]
+        try:
+            with _opened(store, make=False) as opened:
+                self._material: Material = gather(opened, wanted)
+        except NoStoreError:
+            # Files of results need none.
+            if store is not None or not wanted or not all(Path(one).is_file() for one in wanted):
+                raise
+            self._material = gather(None, wanted)
 
     def html(self) -> str:
         """Return it as one page."""
@@ -384,12 +412,12 @@ class Report:
 
 
 @contextmanager
-def _opened(store: Where) -> Iterator[Store]:
-    """Return a store; one that is opened here is closed again."""
+def _opened(store: Where, *, make: bool = True) -> Iterator[Store]:
+    """Return a store; one that is opened here is closed again. Who only reads makes none."""
     if isinstance(store, Store):
         yield store
         return
-    with Store(store) as opened:
+    with Store(store, make=make) as opened:
         yield opened
 
 

@@ -28,7 +28,10 @@ EventCallback = Callable[[str, dict[str, Any]], None]
 
 ``filling`` (target, done_bytes, total_bytes), ``phase_started`` (time_span, phase, planned_ns),
 ``live`` for each second of load (second, ios, bytes, in_flight, latency_ns_p50, latency_ns_p99,
-latency_ns_p999), ``target_failed`` (target, reason) and ``finished`` (time_span).
+latency_ns_p999, latency_octaves, targets), ``target_failed`` (target, reason, kind, code) and
+``finished`` (time_span). ``latency_octaves`` counts the I/Os by the power of two of their latency
+in nanoseconds: ``{17: 40}`` are 40 of 131,072 ns to twice that. ``targets`` has ``target``, ``ios``
+and ``bytes`` of each.
 """
 
 
@@ -84,6 +87,9 @@ def explain(
     ------
     InvalidRequestError
         If the arguments are wrong, or a target cannot be used.
+    RefusedError
+        If what is refused is no target, so that no verdict of one tells it: a permission that
+        stands where none may, or a journal of verification that would be written over other data.
 
     """
     asked, allowed, protected = permitted_job(

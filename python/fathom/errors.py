@@ -12,6 +12,7 @@
     KeyboardInterrupt
     ├── RunInterrupted        Ctrl-C ended the run; it carries the partial result
     └── ExperimentInterrupted Ctrl-C ended an experiment between its runs, which are saved
+        └── AssessmentInterrupted  an assessment; it carries what was found until then
 
 An interruption is the user's wish and no error, so ``except FathomError`` does not catch it.
 """

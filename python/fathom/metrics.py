@@ -21,6 +21,7 @@ __all__ = [
     "higher_is_better",
     "imported_series",
     "interval_series",
+    "is_latency",
     "metric_column",
     "quantile_of",
     "run_buckets",
@@ -72,6 +73,11 @@ def metric_column(metric: str) -> str:
             "or write.iops"
         )
     return f"{kind or 'total'}_{_COLUMNS[name]}"
+
+
+def is_latency(metric: str) -> bool:
+    """Whether runs have it only where latency was measured (``-L``)."""
+    return "_latency_" in metric_column(metric)
 
 
 def higher_is_better(metric: str) -> bool:

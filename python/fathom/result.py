@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from fathom._beneath import Origin
 from fathom._fathom import FathomError, sum_histograms
 from fathom._faults import Fault, OutstandingIo
-from fathom._frames import Row, Tabular
-from fathom._result_rows import interval_rows, latency_rows
+from fathom._frames import Columns, Row, Tabular
+from fathom._result_rows import INTERVALS, LATENCIES, TOTALS, interval_rows, latency_rows
 from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
 from fathom.request import Request
@@ -442,6 +442,9 @@ class Result(Tabular):
         if table == "totals":
             return _totals(self.time_spans)
         return interval_rows(self.raw) if table == "intervals" else latency_rows(self.raw)
+
+    def _kinds(self, table: str) -> Columns:
+        return {"totals": TOTALS, "intervals": INTERVALS, "latencies": LATENCIES}[table]
 
     @property
     def request(self) -> Request:

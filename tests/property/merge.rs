@@ -1,6 +1,7 @@
 //! Results of parts that were measured together are merged into that of the whole, without loss.
 
 use fathom_core::report::json;
+use fathom_core::request::{EngineChoice, Target};
 use fathom_core::result::merge::MergeError;
 use fathom_core::result::totals::{Kind, of_span};
 use fathom_core::result::{EndedBy, FleetHost, Outcome, RunResult, Tool};
@@ -130,6 +131,69 @@ fn what_cannot_be_added_is_refused_in_words() {
     assert_eq!(RunResult::merge(Vec::new()), Err(MergeError::Nothing));
 }
 
+/// Results of -w30 and -w31, of other rates, depths and targets, and of another engine were added.
+#[test]
+fn results_of_another_load_are_refused_naming_the_field() {
+    let target = |change: fn(&mut Target)| {
+        move |other: &mut RunResult| change(&mut other.request.profile.time_spans[0].targets[0])
+    };
+    let place = "'b' and 'a' differ in profile.time_spans[0].targets";
+    refused(target(|one| one.write_percent = 31), &format!("{place}[0].write_percent (31 and 0)"));
+    refused(target(|one| one.outstanding = 9), &format!("{place}[0].outstanding (9 and 2)"));
+    refused(target(|one| one.access.random_percent = 7), "access.random_percent (7 and 0)");
+    let second = |other: &mut RunResult| {
+        let targets = &mut other.request.profile.time_spans[0].targets;
+        targets.push(targets[0].clone());
+    };
+    refused(second, &format!("{place} (of which there are 2 and 1)"));
+    let rate = |other: &mut RunResult| other.request.options.total_iops = Some(2_000);
+    refused(rate, "differ in options.total_iops (2000 and null)");
+    let null = |other: &mut RunResult| other.request.options.engine = Some(EngineChoice::Null);
+    refused(null, r#"differ in options.engine ("null" and null)"#);
+}
+
+#[test]
+fn what_belongs_to_a_part_may_differ() {
+    let merged = two(|other| {
+        let span = &mut other.request.profile.time_spans[0];
+        (span.random_seed, span.disable_affinity) = (7, true);
+        let target = &mut span.targets[0];
+        target.path = "other.dat".into();
+        (target.base_bytes, target.limit_bytes) = (1 << 20, 2 << 20);
+    });
+    assert_eq!(merged.unwrap().parts.len(), 2);
+}
+
+/// A load that differs is seen inside of what was merged before, too.
+#[test]
+fn a_merged_result_is_compared_by_its_parts() {
+    let whole = two(|_| ()).unwrap();
+    let mut third = on("c", result(&[(vec![1_000], vec![])]));
+    third.request.profile.time_spans[0].targets[0].write_percent = 31;
+    let told = RunResult::merge(vec![third, whole]).unwrap_err().to_string();
+    assert!(told.contains("'a' and 'c' differ in profile"), "{told}");
+}
+
+/// One result counted twice where it was listed twice, or beside what it had been merged into.
+#[test]
+fn a_result_that_is_there_twice_is_refused() {
+    let one = on("a", result(&[(vec![1_000], vec![2_000]), (vec![3_000], vec![])]));
+    let other = on("b", one.clone());
+    let whole = RunResult::merge(vec![other.clone(), one.clone()]).unwrap();
+    for twice in [
+        vec![one.clone(), one.clone()],
+        vec![whole.clone(), one.clone()],
+        vec![whole.clone(), whole],
+    ] {
+        let told = RunResult::merge(twice).unwrap_err();
+        assert!(matches!(told, MergeError::Twice { .. }), "{told}");
+        assert!(told.to_string().contains("is there twice"), "{told}");
+    }
+    // What began at the same instant and counted something else is another part.
+    let beside = on("a", result(&[(vec![1_000], vec![2_000]), (vec![3_001], vec![])]));
+    assert!(RunResult::merge(vec![one, beside]).is_ok());
+}
+
 #[test]
 fn a_little_apart_is_told_and_who_ended_one_ended_the_whole() {
     let merged = two(|other| {
@@ -164,4 +228,20 @@ fn parts_that_were_ended_early_need_not_end_together_and_hosts_stand_beside_each
     assert_eq!(merged.time_spans[0].outcome, Outcome::Interrupted);
     assert_eq!(merged.time_spans[0].measured_ns, 2_000_000_000);
     assert_eq!(merged.hosts, vec![named("a"), named("b")]);
+}
+
+/// Parts of one host that share a file by ranges have one target; what they touch together is not told.
+#[test]
+fn ranges_of_one_file_stay_one_target_on_a_host() {
+    let part = |latency_ns, working_set_bytes| {
+        let mut part = result(&[(vec![latency_ns], vec![])]);
+        part.time_spans[0].targets[0].working_set_bytes = Some(working_set_bytes);
+        part
+    };
+    let alike = RunResult::merge(vec![part(1_000, 4_096), part(2_000, 4_096)]).unwrap();
+    let apart = RunResult::merge(vec![part(1_000, 4_096), part(2_000, 8_192)]).unwrap();
+    for (merged, told) in [(alike, Some(4_096)), (apart, None)] {
+        let [target] = &merged.time_spans[0].targets[..] else { panic!("{merged:?}") };
+        assert_eq!(target.working_set_bytes, told);
+    }
 }

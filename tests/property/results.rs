@@ -72,6 +72,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
             size_bytes: 1 << 20,
             block_bytes: BLOCK,
             distribution: Vec::new(),
+            working_set_bytes: None,
         }],
         threads: (0..).zip(threads).map(thread).collect(),
     };

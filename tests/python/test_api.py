@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from fathom.experiments.prepare import filling
+from fathom.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from fathom.experiments.progress import Progress
 
+# What takes values of wrong types.
+ANYHOW: Any = fathom
 NULL = "-c16M -b4K -W0 -d1 --engine=null"
 
 
@@ -66,6 +70,17 @@ def test_an_experiment_that_is_cancelled_ends_as_by_ctrl_c(tmp_path: Path) -> No
             )
         (experiment,) = store.experiments.list()
         assert (experiment.state, experiment.run_count) == ("interrupted", 1)
+
+
+def test_an_assessment_that_is_cancelled_before_it_began_saves_nothing(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    target = tmp_path / "x.dat"
+    target.write_bytes(bytes(1 << 20))
+    with fathom.Store(tmp_path / "s.sqlite") as store:
+        with pytest.raises(fathom.ExperimentInterrupted):
+            fathom.assess(target, store=store, effort="quick", cancel=cancel)
+        assert store.experiments.list() == []
 
 
 def test_a_file_is_prepared_with_data_of_ours(tmp_path: Path) -> None:
@@ -135,6 +150,40 @@ def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
         (lambda x, at: fathom.repeat(x, precision=-1, store=at), "between 0 and 100 %, not -100 %"),
         (lambda x, at: fathom.repeat(x, confidence=2, store=at), "between 0 and 100 %, not 200 %"),
         (lambda x, at: fathom.compare_interleaved(x, x, metrics=["f"], store=at), "no metric 'f'"),
+        (lambda x, at: fathom.repeat(x, metric="p99", store=at), "no latency; add -L"),
+        (
+            lambda x, at: fathom.repeat(x, metric="read.mean", store=at),
+            "read.mean would be missing",
+        ),
+        (
+            lambda x, at: fathom.compare_interleaved(
+                f"-L {x}", x, metrics=["iops", "p99"], store=at
+            ),
+            "p99 would be missing",
+        ),
+        (
+            lambda x, at: ANYHOW.prepare(x, size_bytes=1.5, store=at),
+            "whole number of bytes, not 1.5",
+        ),
+        (lambda x, at: ANYHOW.prepare(x, size_bytes=True, store=at), "of bytes, not True"),
+        (lambda x, at: ANYHOW.prepare(x, size_bytes="4G", store=at), "of bytes, not '4G'"),
+        (lambda x, at: ANYHOW.prepare(x, compress_ratio="2", store=at), "--compress is a ratio"),
+        (lambda x, at: ANYHOW.prepare(x, dedupe_ratio=True, store=at), "--dedupe is a ratio"),
+        (lambda x, at: ANYHOW.prepare(x, overwrite="no", store=at), "overwrite is True or False"),
+        (lambda x, at: ANYHOW.prepare(x, only_missing=1, store=at), "only_missing is True or"),
+        (lambda x, at: ANYHOW.prepare(x, allow_write=None, store=at), "allow_write: a path"),
+        (lambda _, at: ANYHOW.prepare("", size_bytes=1, store=at), "there is no target"),
+        (lambda _, at: ANYHOW.prepare(None, store=at), "the path of a file or device, not None"),
+        (
+            lambda _, at: ANYHOW.prepare(b"x", size_bytes=1, store=at),
+            "of a file or device, not b'x'",
+        ),
+        (lambda x, at: ANYHOW.prepare(x + "\0", size_bytes=1, store=at), "has a zero byte"),
+        (lambda x, at: ANYHOW.prepare(x + "/", size_bytes=1, store=at), "there is no such folder"),
+        (lambda x, at: ANYHOW.assess([x, ""], store=at), "there is no target"),
+        (lambda _, at: ANYHOW.assess(None, store=at), "targets: a path, or a list"),
+        (lambda x, at: ANYHOW.assess(x, writes="no", store=at), "writes is True or False"),
+        (lambda x, at: ANYHOW.assess(x, allow_write=[5], store=at), "allow_write: a path"),
     ],
 )
 def test_a_wrong_value_is_a_wrong_request_and_nothing_is_begun(
@@ -146,6 +195,37 @@ def test_a_wrong_value_is_a_wrong_request_and_nothing_is_begun(
     assert not target.exists()
     with fathom.Store(store) as opened:
         assert opened.experiments.list() == []
+
+
+def test_a_file_is_not_made_for_a_store_that_can_only_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file was made, with all its blocks, and then the store was looked at."""
+    target = tmp_path / "x.dat"
+
+    def refused(_self: fathom.Store) -> None:
+        raise StoreError("the store can only be read")
+
+    monkeypatch.setattr(fathom.Store, "check_writable", refused)
+    with pytest.raises(StoreError, match="only be read"):
+        fathom.prepare(target, size_bytes=1 << 20, store=tmp_path / "s.sqlite")
+    assert not target.exists()
+
+
+def test_a_file_that_was_made_is_taken_back_where_no_plan_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, empty = tmp_path / "new.dat", tmp_path / "empty.dat"
+    empty.touch()
+
+    def full(*_told: object) -> int:
+        raise StoreFullError("the store has no room left")
+
+    monkeypatch.setattr(filling, "begin", full)
+    for target in (new, empty):
+        with pytest.raises(StoreFullError):
+            fathom.prepare(target, size_bytes=1 << 20, store=tmp_path / "s.sqlite")
+    assert (new.exists(), empty.stat().st_size, empty.stat().st_blocks) == (False, 0, 0)
 
 
 def test_a_wrong_confidence_of_saved_runs_is_a_wrong_request(tmp_path: Path) -> None:

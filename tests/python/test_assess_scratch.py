@@ -10,8 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+import fathom
 import pytest
-from fathom.experiments.assess import TargetError, opened_target
+from fathom.experiments.assess import EFFORTS, TargetError, foresee, opened_target
 from fathom.experiments.assess.scratch import remove_abandoned
 from fathom.store import Store
 
@@ -53,11 +54,23 @@ def test_what_is_in_use_or_has_other_files_stays(tmp_path: Path) -> None:
     assert not path.parent.exists()
 
 
-def test_a_name_that_nothing_has_is_measured_beside_it_and_stays_free(tmp_path: Path) -> None:
-    with opened_target(str(tmp_path / "new.dat"), 64 * MIB, writes=False) as target:
-        assert (target.name, target.kind) == (str(tmp_path / "new.dat"), "scratch")
-        assert Path(target.path).parent.parent == tmp_path
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("name", ["new.dat", "mountt", "mountt/", "none/x.dat"])
+def test_a_name_that_nothing_has_is_refused_and_stays_free(tmp_path: Path, name: str) -> None:
+    """The folder above it was measured: with a misspelt mount point, that is another disk."""
+    wrong = f"{tmp_path}/{name}"
+    with (
+        pytest.raises(TargetError, match=f"{wrong}: No such file or folder"),
+        opened_target(wrong, 64 * MIB, writes=False),
+    ):
+        pass
+    with pytest.raises(TargetError, match="No such file or folder"):
+        foresee([wrong], EFFORTS["quick"])
+    with (
+        Store(tmp_path / "store.sqlite") as store,
+        pytest.raises(TargetError, match="No such file or folder"),
+    ):
+        fathom.assess(wrong, store=store, effort="quick")
+    assert [one.name for one in tmp_path.iterdir()] == ["store.sqlite"]
 
 
 def test_a_target_that_cannot_be_written_is_told_before_anything_is_measured(

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fathom
 import numpy as np
 import pytest
 from fabricated import GIB, fabricated, latencies_ns
 from fathom import Result
 from fathom.findings import RULES, TargetEvidence, find, raid_level
 from fathom.findings.catalogue import drawn, rows
-from fathom.findings.observed import Observed, observe
+from fathom.findings.observed import Observed, observe, unanswered
 from fathom.findings.search import apply
 from fathom.units import size_words, time_words
 from simulated import autoregressive
@@ -101,6 +102,7 @@ def credits_used_up(after: float) -> FloatArray:
 CORE = ("core_saturated", "CPU 0 was 99.7 % busy.")
 # What each rule is made to show: the results of one target, and the level of its array.
 FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
+    "nothing-completed": ([fabricated(rates=0.0)], None),
     "past-the-knee": (sweep((1, 10e3, 100.0), (8, 40e3, 200.0), (32, 40.4e3, 800.0)), None),
     "not-enough-outstanding": (sweep((1, 10e3, 100.0), (2, 20e3, 100.0), (4, 38e3, 104.0)), None),
     "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
@@ -215,8 +217,10 @@ def fired(case: tuple[Sequence[Result], str | None]) -> list[str]:
     results, raid = case
     found = [observe(result) for result in results]
     observed = [one for one in found if isinstance(one, Observed)]
-    assert len(observed) == len(results)
-    return [one.rule for one in apply(TargetEvidence("made-up.dat", observed, 16 * GIB, raid))]
+    silent = [one for one in map(unanswered, results) if isinstance(one, Observed)]
+    assert len(observed) + len(silent) == len(results)
+    evidence = TargetEvidence("made-up.dat", observed, 16 * GIB, raid, silent)
+    return [one.rule for one in apply(evidence)]
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
@@ -297,10 +301,41 @@ def test_a_full_core_is_told_with_what_more_threads_gave(rate: float, remedy: st
     assert remedy in found.remedy
 
 
-def test_runs_of_several_targets_and_empty_ones_are_left_out() -> None:
+def test_runs_without_any_io_are_judged_by_one_rule_alone() -> None:
+    """No finding told that nothing had completed."""
     empty = fabricated(rates=0.0)
     assert observe(empty) is None
-    assert find([empty]) == []
+    (found,) = find([empty, fabricated()], [1, 2])
+    assert (found.rule, found.run_count, found.judged_count) == ("nothing-completed", 1, 2)
+    assert found.evidence == "No I/O completed in 5.0 s."
+    assert found.where == "In 1 of 2 runs (run 1)."
+    warned_of = fabricated(rates=0.0, warnings=[("no_io_completed", "Not one of 32.")])
+    assert [one.evidence for one in find([warned_of])] == ["Not one of 32."]
+
+
+def test_the_working_set_is_what_the_engine_says_that_the_load_can_touch() -> None:
+    """It was the range, of which a stride may leave out nearly all."""
+    result = fabricated()
+    raw = json.loads(json.dumps(dict(result.raw)))
+    (target,) = raw["time_spans"][0]["targets"]
+    assert "working_set_bytes" not in target
+    older = observe(result)
+    assert older is not None
+    assert older.load.working_set_bytes == target["size_bytes"]
+    target["working_set_bytes"] = 65_536
+    told = observe(Result.from_json(json.dumps(raw)))
+    assert told is not None
+    assert told.load.working_set_bytes == 65_536
+
+
+def test_a_stride_that_leaves_out_most_makes_a_small_working_set(tmp_path: Path) -> None:
+    load = f"--engine=null -c64M -b4K -W0 -d1 --stop-ios=100 {tmp_path / 'x.dat'}"
+    sizes = []
+    for options in ("-s4K", "-s16M", "-r", "-r32M -B0:48M", "-r --skew=zipf:1.2"):
+        seen = observe(fathom.run(f"{options} {load}"))
+        assert seen is not None
+        sizes.append(seen.load.working_set_bytes)
+    assert sizes == [64 << 20, 4 * 4096, 64 << 20, 2 * 4096, 64 << 20]
 
 
 def test_the_level_of_an_array_is_the_kernel_s(tmp_path: Path) -> None:

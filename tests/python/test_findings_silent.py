@@ -173,7 +173,14 @@ def _fleets() -> Iterator[Case]:
         yield [near, fleet(9e3)], None
 
 
+def _slow() -> Iterator[Case]:
+    """Return runs of a few I/Os."""
+    for number in TEN:
+        yield [fabricated(rates=1.0 + number / 10)], None
+
+
 NEAR: dict[str, Callable[[], Iterator[Case]]] = {
+    "nothing-completed": _slow,
     "not-the-device": lambda: _warned("not_the_device"),
     "cpu-throttled": lambda: _warned("cpu_throttled"),
     "cpu-contended": lambda: _warned("cpu_contended"),

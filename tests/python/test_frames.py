@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,82 @@ def test_the_figures_of_a_repetition_are_rows(tmp_path: Path) -> None:
         "iops"
     ].estimate.mean
     assert told == [1, 2]
+
+
+def _types(found: Tabular, table: str) -> list[dict[str, str]]:
+    """Return the type of each column in each library."""
+    arrow = found.to_arrow(table).schema
+    return [
+        {str(name): str(one) for name, one in found.to_pandas(table).dtypes.items()},
+        {name: str(one) for name, one in found.to_polars(table).schema.items()},
+        {field.name: str(field.type) for field in arrow},
+    ]
+
+
+@pytest.mark.parametrize("table", fathom.Store.tables)
+def test_a_table_without_rows_has_its_columns_and_their_types(
+    store: fathom.Store, tmp_path: Path, table: str
+) -> None:
+    """It had none, so that what counts a column failed where nothing was measured."""
+    with fathom.Store(tmp_path / "empty.sqlite") as empty:
+        assert empty.rows(table) == []
+        for bare, filled in zip(_types(empty, table), _types(store, table), strict=True):
+            assert bare
+            assert {name: filled[name] for name in bare} == bare
+            # Parameters are columns of the sweeps that have them.
+            assert filled.keys() - bare.keys() <= {"depth"}
+
+
+@pytest.mark.parametrize("table", Result.tables)
+def test_types_are_those_of_any_result_whatever_it_lacks(tmp_path: Path, table: str) -> None:
+    """A latency that was not measured made a column of objects, or of no type."""
+    load = f"--engine=null -c1M -b4K -W0 -d1 --stop-ios=50 {tmp_path / 'x.dat'}"
+    bare, full = fathom.run(load), fathom.run(f"-L -D100 -w50 {load}")
+    assert _types(bare, table) == _types(full, table)
+    if table == "totals":
+        assert {row["latency_p99_ns"] for row in bare.rows(table)} == {None}
+        assert _types(bare, table)[0]["latency_p99_ns"] == "float64"
+        assert _types(bare, table)[1]["latency_p99_ns"] == "Int64"
+        assert _types(bare, table)[2]["latency_p99_ns"] == "int64"
+
+
+def test_an_interval_without_an_io_has_no_least_latency(tmp_path: Path) -> None:
+    """It was 0, as if an I/O had taken no time."""
+    load = f"--engine=null -c1M -b4K -W0 -d1 -D100 --rate=3 {tmp_path / 'x.dat'}"
+    rows = _same_in_all(fathom.run(load), "intervals")
+    assert {bool(row["ios"]) for row in rows} == {True, False}
+    for row in rows:
+        ends = (row["latency_ns_min"], row["latency_ns_max"])
+        assert all(ends) if row["ios"] else ends == (None, None)
+
+
+def test_cells_of_a_store_have_the_types_of_those_of_a_sweep(tmp_path: Path) -> None:
+    """Depths were texts in the store, and numbers in the sweep."""
+    words = ["--engine=null", "-c1M", str(tmp_path / "x.dat")]
+    with fathom.Store(tmp_path / "s.sqlite") as opened:
+        found = fathom.sweep(
+            words, {"depth": "2,16", "block": "4K"}, store=opened, duration_s=1, warm_up_s=0
+        )
+        assert opened.rows("cells") == found.rows()
+        assert _types(opened, "cells") == _types(found, "cells")
+        # A sweep of something else has no depth, and makes no text of the others'.
+        fathom.sweep(words, {"block": "4K,8K"}, store=opened, duration_s=1, warm_up_s=0)
+        assert [row["depth"] for row in opened.rows("cells")] == [2, 16, None, None]
+
+
+def test_each_time_span_of_a_run_has_rows_in_a_store(tmp_path: Path) -> None:
+    """The table of runs has the first one alone."""
+    profile = fathom.parse(f"--engine=null -c1M -b4K -W0 -d1 --stop-ios=50 {tmp_path / 'x.dat'}")
+    one = profile.profile.time_spans[0]
+    other = replace(one, targets=(replace(one.targets[0], block_bytes=8192),))
+    asked = replace(profile, profile=replace(profile.profile, time_spans=(one, other)))
+    with fathom.Store(tmp_path / "s.sqlite") as opened:
+        result = fathom.run(asked)
+        run_id = opened.runs.save(result, ["x"])
+        rows = [row for row in opened.rows("totals") if row["direction"] == "total"]
+        assert [(row["run_id"], row["time_span"]) for row in rows] == [(run_id, 0), (run_id, 1)]
+        assert [row["bytes"] for row in rows] == [one.total.bytes for one in result.time_spans]
+        assert [row["bytes"] for row in opened.rows("runs")] == [result.total.bytes]
 
 
 def test_a_table_that_is_not_there_is_named_with_those_that_are(store: fathom.Store) -> None:

@@ -6,7 +6,7 @@ import copy
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
@@ -66,3 +66,56 @@ def test_what_was_not_measured_together_is_not_added(hosts: Sequence[Result]) ->
         fathom.merge([hosts[0], late])
     with pytest.raises(fathom.FathomError, match="no result to merge"):
         fathom.merge([])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("-w31", r"targets\[0\]\.write_percent \(31 and 30\)"),
+        ("--rate=2000", r"options\.total_iops \(2000 and null\)"),
+        ("-o9", r"targets\[0\]\.outstanding \(9 and 2\)"),
+    ],
+)
+def test_results_of_another_load_are_refused_naming_the_field(
+    hosts: Sequence[Result], tmp_path: Path, options: str, words: str
+) -> None:
+    load = _LOAD.replace("-w30 ", "") if options.startswith("-w") else _LOAD
+    other = _changed(hosts[1], fathom.parse(f"{load} {options} {tmp_path}/x"))
+    with pytest.raises(fathom.FathomError, match=rf"'b' and 'a' differ in .*{words}"):
+        fathom.merge([hosts[0], other])
+
+
+def _changed(result: Result, request: fathom.Request) -> Result:
+    """Return a result as if this had been requested of it."""
+    raw = copy.deepcopy(dict(result.raw))
+    raw["request"] = request.to_dict()
+    raw["profile"] = raw["request"]["profile"]
+    return Result.from_json(json.dumps(raw))
+
+
+def test_parts_may_differ_in_their_seeds_and_ranges(hosts: Sequence[Result]) -> None:
+    words = f"{_LOAD} -z9 -B64K:512K other.dat"
+    merged = fathom.merge([hosts[0], _changed(hosts[1], fathom.parse(words))])
+    assert merged.total.ios == sum(one.total.ios for one in hosts)
+
+
+def test_a_result_is_not_counted_twice(hosts: Sequence[Result]) -> None:
+    for twice in ([hosts[0], hosts[0]], [fathom.merge(hosts), hosts[1]], [fathom.merge(hosts)] * 2):
+        with pytest.raises(fathom.FathomError, match="is there twice"):
+            fathom.merge(twice)
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), -1, float("inf"), 1e9, 1, True, "x", None])
+def test_a_tolerance_is_a_share(hosts: Sequence[Result], tolerance: object) -> None:
+    merge: Any = fathom.merge
+    with pytest.raises(fathom.InvalidRequestError, match="a tolerance is a share"):
+        merge(hosts, tolerance=tolerance)
+
+
+def test_what_is_no_result_is_refused_and_not_an_error_of_attributes(
+    hosts: Sequence[Result],
+) -> None:
+    merge: Any = fathom.merge
+    for wrong in (None, 5, hosts[0], [None], "ab", [dict(hosts[0].raw)], [hosts[0], None]):
+        with pytest.raises(fathom.InvalidRequestError, match=r"result|Result"):
+            merge(wrong)

@@ -17,6 +17,7 @@ RESULT = Result.from_json((Path(__file__).parent / "fixtures/result.json").read_
 def test_the_exported_names_are_these() -> None:
     assert fathom.__all__ == sorted(fathom.__all__)
     assert fathom.__all__ == [
+        "AssessmentInterrupted",
         "Awaited",
         "DataFaultError",
         "Direction",
@@ -27,10 +28,12 @@ def test_the_exported_names_are_these() -> None:
         "InvalidRequestError",
         "KnownMean",
         "Latency",
+        "NotFoundError",
         "Origin",
         "OutstandingIo",
         "RefusedError",
         "Report",
+        "ReportError",
         "Request",
         "Result",
         "RunEvent",
@@ -71,10 +74,13 @@ def test_every_error_has_one_base() -> None:
     errors = (fathom.InvalidRequestError, fathom.RefusedError, fathom.RunFailedError)
     assert all(issubclass(error, fathom.FathomError) for error in errors)
     assert issubclass(fathom.DataFaultError, fathom.RunFailedError)
+    assert issubclass(fathom.NotFoundError, fathom.FathomError)
+    assert issubclass(fathom.ReportError, fathom.FathomError)
 
 
 def test_an_interruption_is_no_error() -> None:
     assert issubclass(fathom.RunInterrupted, KeyboardInterrupt)
+    assert issubclass(fathom.AssessmentInterrupted, fathom.ExperimentInterrupted)
     assert not issubclass(fathom.RunInterrupted, fathom.FathomError)
 
 

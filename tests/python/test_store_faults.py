@@ -7,10 +7,11 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from fathom import InvalidRequestError
 from fathom.store import (
     NotAStoreError,
     Store,
@@ -207,3 +208,84 @@ def test_a_missing_driver_is_told_with_the_way_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"pip install 'fathom-storage\[postgresql\]'"):
         Store("postgresql://me@host/db")
+
+
+MAKE_ON_A_FULL_DISK = """
+import os, sys
+from pathlib import Path
+from fathom.store import Store, StoreFullError
+
+folder = Path(sys.argv[1])
+for left in (0, 4096, 40_000):
+    with open(folder / "fill", "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            file.truncate(file.tell() - left)
+    try:
+        Store(folder / "new.sqlite")
+        raise AssertionError(left)
+    except StoreFullError:
+        pass
+    assert os.listdir(folder) == ["fill"], (left, os.listdir(folder))
+"""
+
+
+def test_a_store_on_a_full_disk_leaves_no_file_of_its_own(tmp_path: Path) -> None:
+    """Where not even a first page had room, the lock of whoever cleans up had none either."""
+    mounted = f"mount -t tmpfs -o size=256k none {tmp_path}"
+    unshare = ["unshare", "--mount", "sh", "-c"]
+    if subprocess.run([*unshare, mounted], capture_output=True, check=False).returncode:
+        pytest.skip("mounting needs root and unshare")
+    command = f'{mounted} && exec "$0" "$@"'
+    done = subprocess.run(
+        [*unshare, command, sys.executable, "-c", MAKE_ON_A_FULL_DISK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "wrong", [":memory:", "a\0b", "\ud800.sqlite", 5, b"x.sqlite", ["a"], True, ""]
+)
+def test_what_names_no_file_is_refused_and_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: object
+) -> None:
+    """A file ":memory:" was made, and a zero byte ended in the words of Python."""
+    monkeypatch.chdir(tmp_path)
+    anyhow: Any = Store
+    with pytest.raises(StoreError, match=r"store"):
+        anyhow(wrong)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf"), "1", None, True])
+def test_a_time_to_wait_is_a_number_of_seconds(tmp_path: Path, wrong: object) -> None:
+    anyhow: Any = Store
+    with pytest.raises(InvalidRequestError, match="a number of seconds"):
+        anyhow(tmp_path / "new.sqlite", wait_s=wrong)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_closed_store_is_closed(tmp_path: Path) -> None:
+    """It went on working, on connections that nobody closed."""
+    store = Store(tmp_path / "store.sqlite")
+    run_id = store.runs.save(RESULT, ["x"])
+    store.close()
+    store.close()
+    for use in (
+        store.runs.list,
+        store.rows,
+        store.check_writable,
+        store.experiments.list,
+        lambda: store.runs.get(run_id),
+        lambda: store.runs.save(RESULT, ["x"]),
+        lambda: store.baselines.set("best", str(run_id)),
+    ):
+        with pytest.raises(StoreError, match="was closed: open it again"):
+            use()
+    with Store(tmp_path / "store.sqlite") as again:
+        assert [run.id for run in again.runs.list()] == [run_id]

@@ -7,10 +7,15 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import fathom
 import pytest
 from commands import command
 from fathom.store import NoStoreError, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LISTING = (["list"], ["list", "--experiments"], ["list", "--label", "x"], ["audit"])
 LISTING_ALL = (*LISTING, ["baseline", "list"])
@@ -83,3 +88,28 @@ def test_a_database_of_others_is_still_told_as_such(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t (x)")
     done = command("list", "--store", path)
     assert (done.returncode, "tables of another program" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda where: fathom.Report(store=where),
+        lambda where: fathom.Report("e1", store=where),
+        lambda where: fathom.Report("x.json", store=where),
+        lambda where: fathom.compare(1, 2, store=where),
+    ],
+)
+def test_who_only_reads_in_python_makes_no_misspelt_store(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    with pytest.raises(NoStoreError, match="there is no store"):
+        read(tmp_path / "typo" / "store.sqlite")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_report_of_files_needs_no_store(missing: Path, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    found = fathom.run(f"--engine=null -c1M -b4K -d1 -W0 --stop-ios=100 {tmp_path / 'x.dat'}")
+    path.write_text(json.dumps(dict(found.raw)))
+    assert "result.json" in fathom.Report(str(path)).markdown()
+    assert not missing.exists()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fathom._frames import Row, Tabular
+from fathom._frames import Columns, Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
+from fathom.experiments._latency_asked import refuse_unmeasured
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
@@ -129,6 +130,19 @@ class MetricSummary:
     is_averaged: bool = False
 
 
+_COLUMNS: Columns = {
+    "experiment_id": "int",
+    "metric": "str",
+    "mean": "float?",
+    "low": "float?",
+    "high": "float?",
+    "confidence": "float?",
+    "runs": "int",
+    "median": "float?",
+    "coefficient_of_variation": "float?",
+}
+
+
 @dataclass(frozen=True)
 class Repetition(Tabular):
     """What repeating found; ``rows``, ``to_pandas`` and the like have a row for each figure.
@@ -164,6 +178,9 @@ class Repetition(Tabular):
     failure: str | None
     sentences: Sequence[str] = ()
     claims: Sequence[Claim] = ()
+
+    def _kinds(self, _table: str) -> Columns:
+        return _COLUMNS
 
     def _rows(self, _table: str) -> Iterator[Row]:
         for name, one in self.metrics.items():
@@ -267,7 +284,15 @@ def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and n
 
     ``precondition`` is what is to be done to the targets before the first run. ``tool`` has the
     ``runner``, as ``--runner`` names it, and its ``tool_version``, where it is not our engine.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the metric is a latency that our engine would not measure.
+
     """
+    if tool is None:
+        refuse_unmeasured([policy.metric], arguments)
     plan: dict[str, object] = {
         "arguments": [*arguments],
         "label": label,

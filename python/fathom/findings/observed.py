@@ -7,14 +7,14 @@ import re
 import stat
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fathom._addresses import is_address
 from fathom._asked import asked_load
 from fathom.units import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fathom.result import Result, Warning_
 
@@ -26,6 +26,7 @@ __all__ = [
     "TargetEvidence",
     "observe",
     "raid_level",
+    "unanswered",
 ]
 
 
@@ -54,7 +55,8 @@ class Noticed:
 class Load:
     """What was asked of one target; ``depth`` is what each thread keeps outstanding.
 
-    ``is_paced`` is whether a rate was requested, ``working_set_bytes`` what offsets are drawn from.
+    ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
+    by its range, stride, alignment, order and starts.
     """
 
     block_bytes: int
@@ -112,12 +114,14 @@ class TargetEvidence:
 
     ``memory_bytes`` is the host's memory, 0 if unknown; ``raid`` is the level of the array that the
     target lies on, such as ``raid5``, or None if there is none or the kernel does not tell.
+    ``silent`` are runs in which no I/O completed, of which there is nothing else to judge.
     """
 
     target: str
     observed: Sequence[Observed]
     memory_bytes: int = 0
     raid: str | None = None
+    silent: Sequence[Observed] = ()
 
     def without(self, kinds: frozenset[str]) -> TargetEvidence:
         """Return it without the runs that have a warning of these kinds."""
@@ -160,18 +164,27 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
     """Return a result with its load; None if rules cannot judge it.
 
     That is so if it has not exactly one target (unless ``several`` may be: then the load is that of
-    the first), if it measured nothing, and if it was imported:
+    the first), if it measured nothing (``unanswered``), and if it was imported:
     another tool's text has no profile that would tell what was requested.
     """
+    load = _load(result, several=several)
+    return None if load is None or not result.total.ios else Observed(load, result, run_id)
+
+
+def unanswered(result: Result, run_id: int | None = None) -> Observed | None:
+    """Return a result of one target in which no I/O completed; None of any other."""
+    load = _load(result)
+    return None if load is None or result.total.ios else Observed(load, result, run_id)
+
+
+def _load(result: Result, *, several: bool = False) -> Load | None:
     spans = result.raw["request"]["profile"]["time_spans"]
-    if not spans or not result.time_spans or not result.total.ios:
+    if not spans or not result.time_spans:
         return None
     if len(spans[0]["targets"]) != 1 and not several:
         return None
     asked = spans[0]["targets"][0]
-    size = result.raw["time_spans"][0]["targets"][0]["size_bytes"]
-    end = min(asked["limit_bytes"] or size, size)
-    load = Load(
+    return Load(
         block_bytes=asked["block_bytes"],
         random_percent=asked["access"]["random_percent"],
         write_percent=asked["write_percent"],
@@ -180,9 +193,19 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
-        working_set_bytes=max(end - asked["base_bytes"], 0),
+        working_set_bytes=_working_set_bytes(asked, result.raw["time_spans"][0]["targets"]),
     )
-    return Observed(load, result, run_id)
+
+
+def _working_set_bytes(asked: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> int:
+    """Return what the engine says that the load can touch; of older results its range."""
+    if not found:
+        return 0
+    told = found[0].get("working_set_bytes")
+    if told is not None:
+        return int(told)
+    size = int(found[0]["size_bytes"])
+    return max(min(int(asked["limit_bytes"]) or size, size) - int(asked["base_bytes"]), 0)
 
 
 def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:

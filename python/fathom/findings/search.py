@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._provenance import memory_bytes
 from fathom.findings.finding import Case, Finding, Noticed, Rule
-from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level
+from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
 from fathom.findings.rules import collected
 
 if TYPE_CHECKING:
@@ -43,21 +43,23 @@ def find(
 
     Asks this machine for its memory, and for the array that a target lies on.
     """
-    targets: dict[str, list[Observed]] = {}
+    targets: dict[str, tuple[list[Observed], list[Observed]]] = {}
     paths: dict[str, str] = {}
     for result, run_id in zip(results, chain(run_ids, repeat(None)), strict=False):
-        observed = observe(result, run_id)
-        if observed is not None:
+        observed, silent = observe(result, run_id), unanswered(result, run_id)
+        if observed is not None or silent is not None:
             path = result.raw["time_spans"][0]["targets"][0]["path"]
             name = path if target is None else target
-            targets.setdefault(name, []).append(observed)
+            judged, unjudged = targets.setdefault(name, ([], []))
+            judged += [] if observed is None else [observed]
+            unjudged += [] if silent is None else [silent]
             paths[name] = path
     memory = memory_bytes()
     return [
         finding
-        for name, observed_ones in targets.items()
+        for name, (judged, unjudged) in targets.items()
         for finding in apply(
-            TargetEvidence(name, observed_ones, memory, raid_level(paths[name])), rules
+            TargetEvidence(name, judged, memory, raid_level(paths[name]), unjudged), rules
         )
     ]
 
@@ -92,5 +94,5 @@ def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -
         source=rule.source,
         cases=tuple(Case(words, tuple(ids)) for words, ids in cases.items()),
         run_count=len({id(run) for one in ordered for run in one.runs}),
-        judged_count=len(evidence.observed),
+        judged_count=len(evidence.observed) + len(evidence.silent),
     )

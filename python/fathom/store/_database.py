@@ -87,6 +87,7 @@ class Database:
         self._make = make
         self._made: tuple[int, int] | None = None
         self._look: Look | None = None
+        self._is_closed = False
         with self.own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
         event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
@@ -99,6 +100,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Return a connection that sees one state of the store throughout."""
+        self._check_open()
         with self.own_words(), self.engine.connect() as connection:
             if not self.is_sqlite:
                 connection.execution_options(isolation_level="REPEATABLE READ")
@@ -108,6 +110,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Return a connection whose work is saved as a whole, or not at all if anything raises."""
+        self._check_open()
         with self.own_words(), self.engine.connect() as connection:
             connection.execution_options(fathom_writes=True)
             with connection.begin():
@@ -134,8 +137,13 @@ class Database:
                 same = f"UPDATE {VERSION_TABLE} SET version_num = version_num"  # noqa: S608
                 connection.exec_driver_sql(same)
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"the store {self.name} was closed: open it again")
+
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; nothing can be read or saved from then on."""
+        self._is_closed = True
         self.engine.dispose()
         if self._look is not None:
             self._look.close()
@@ -153,7 +161,12 @@ class Database:
             address = f"{path.as_uri()}?mode=rw"
             lock = sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)
             with closing(lock):
-                lock.execute("BEGIN IMMEDIATE")
+                try:
+                    lock.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    # It had the lock, and no room for a first page: nor has anybody else.
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
+                        raise
                 if _file_number(self.name) == self._made and not path.stat().st_size:
                     path.unlink()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from fathom.store._tables import import_sources, provenances, run_targets, runs
 from fathom.store.records import BULKY
 
-__all__ = ["summaries"]
+if TYPE_CHECKING:
+    from fathom._frames import Kind
+
+__all__ = ["run_columns", "summaries"]
 
 _LISTED = [column for column in runs.c if column.name not in BULKY]
 
@@ -26,3 +29,23 @@ def summaries() -> sa.Select[Any]:
     joined = runs.outerjoin(provenances).outerjoin(run_targets, first).outerjoin(import_sources)
     source = import_sources.c.name.label("source_name")
     return sa.select(*_LISTED, *host, *beneath, source).select_from(joined)
+
+
+def run_columns() -> dict[str, Kind]:
+    """Return what the columns of a list of runs hold; that of no other table is known of all."""
+    ours = {column.name: column for column in _LISTED}
+    return {
+        column.name: _kind(
+            column, may_lack=column.name not in ours or bool(ours[column.name].nullable)
+        )
+        for column in summaries().selected_columns
+        if isinstance(column, sa.ColumnElement)
+    }
+
+
+def _kind(column: sa.ColumnElement[Any], *, may_lack: bool) -> Kind:
+    if isinstance(column.type, sa.Integer):
+        return "int?" if may_lack else "int"
+    if isinstance(column.type, sa.Float):
+        return "float?" if may_lack else "float"
+    return "str?" if may_lack else "str"

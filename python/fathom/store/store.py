@@ -4,33 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
-from fathom._frames import Row, Tabular
+from fathom._frames import Columns, Row, Tabular
 from fathom._own_stores import note_store
-from fathom._tables import TableName, cells_of, rows_of
+from fathom._result_rows import INTERVALS, LATENCIES, TOTALS
+from fathom._tables import CELLS, TableName, cells_of, rows_of
+from fathom.errors import InvalidRequestError
 from fathom.store._baselines import Baselines
 from fathom.store._database import Database
 from fathom.store._experiments import Experiments
 from fathom.store._imports import Imports
 from fathom.store._migrate import bring_up_to_date
 from fathom.store._runs import Runs
+from fathom.store._summaries import run_columns
 from fathom.store.overrides import Overrides
 from fathom.store.where import store_url
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
+
+    from fathom._frames import Kind
 
 __all__ = ["Store"]
 
 _WAIT_S = 60.0
+_LONGEST_WAIT_S = 86_400.0
+
+
+def _of_runs(columns: Columns, *, kept: Collection[str]) -> Columns:
+    """Return the columns of runs of any origin: imports tell less, but for those that are kept."""
+    lacking = {
+        name: kind if name in kept or kind.endswith("?") else cast("Kind", f"{kind}?")
+        for name, kind in columns.items()
+    }
+    return {"run_id": "int", **lacking}
+
+
+_OF_RUNS: Mapping[str, Columns] = {
+    "totals": {"run_id": "int", **TOTALS},
+    "intervals": _of_runs(INTERVALS, kept=("time_span", "direction", "start_ns")),
+    "latencies": _of_runs(LATENCIES, kept=("time_span", "direction")),
+}
 
 
 class Store(Tabular):
     """An open store; safe to use from several threads, and beside other processes.
 
-    Its tables (``rows``, ``to_pandas``, ``to_polars``, ``to_arrow``) are those of the command
-    ``export``: ``runs``, ``intervals`` and ``latencies`` of all its runs, the oldest first, and
-    ``cells`` of its sweeps.
+    Its tables (``rows``, ``to_pandas``, ``to_polars``, ``to_arrow``) are ``runs``, a row for each
+    run with the figures of its first time span; ``intervals`` and ``latencies`` of all its runs;
+    ``cells`` of its sweeps (these four are those of the command ``export``); and ``totals``, a row
+    for reads, writes and both of each time span (``time_span`` counts from 0). The oldest run comes
+    first.
 
     Attributes
     ----------
@@ -44,7 +68,7 @@ class Store(Tabular):
 
     """
 
-    tables: ClassVar[tuple[str, ...]] = ("runs", "intervals", "latencies", "cells")
+    tables: ClassVar[tuple[str, ...]] = ("runs", "intervals", "latencies", "cells", "totals")
 
     def __init__(
         self,
@@ -67,12 +91,20 @@ class Store(Tabular):
 
         Raises
         ------
+        InvalidRequestError
+            If the time to wait is none.
         StoreError
             If it cannot be used; the kinds say why.
         NoStoreError
             If it is not there, and is not to be made.
 
         """
+        is_number = isinstance(wait_s, int | float) and not isinstance(wait_s, bool)
+        if not is_number or not 0 <= wait_s <= _LONGEST_WAIT_S:
+            raise InvalidRequestError(
+                f"a time to wait is a number of seconds from 0 to {_LONGEST_WAIT_S:g}, not "
+                f"{wait_s!r}"
+            )
         self._database = Database(store_url(where), wait_s=wait_s, make=make)
         try:
             bring_up_to_date(self._database, make=make)
@@ -101,7 +133,7 @@ class Store(Tabular):
         self._database.check_writable()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close its connections; nothing can be read or saved from then on."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -120,3 +152,8 @@ class Store(Tabular):
         if table == "runs":
             return [dict(run.columns) for run in found]
         return rows_of((self.runs.get(run.id) for run in found), cast("TableName", table))
+
+    def _kinds(self, table: str) -> Columns:
+        if table == "cells":
+            return CELLS
+        return run_columns() if table == "runs" else _OF_RUNS[table]

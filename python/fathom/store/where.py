@@ -19,6 +19,7 @@ __all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_file", "sto
 
 # https://www.postgresql.org/docs/current/libpq-envars.html
 _SECRET_VARIABLES = ("PGPASSWORD", "PGSSLPASSWORD")
+_MEMORY = ":memory:"
 _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
 
 
@@ -47,10 +48,31 @@ def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
 def _asked(where: str | os.PathLike[str] | None) -> str:
     if where is None:
         return os.environ.get(ENVIRONMENT, "")
-    if not os.fspath(where):
+    named = os.fspath(where) if isinstance(where, str | os.PathLike) else None
+    if not isinstance(named, str):
+        raise StoreError(f"a store is a file's path or an address, not {where!r}")
+    if not named:
         # It would stand for the store in use, which a move would remove.
         raise StoreError("the name of the store is empty: name a file, or None for the usual one")
-    return os.fspath(where)
+    if named == _MEMORY:
+        # SQLite's name of a database that is nowhere would be that of a file here.
+        raise StoreError(
+            f"{_MEMORY} cannot be a store: each use has connections of its own, and would find it "
+            f"empty; name a file, in a temporary folder for instance, or ./{_MEMORY} for a file of "
+            "this name"
+        )
+    if "\0" in named or not _is_name(named):
+        raise StoreError(f"the store cannot have the name {named!r}: name a file")
+    return named
+
+
+def _is_name(named: str) -> bool:
+    """Whether a file can have this name: one half of a surrogate pair has no bytes."""
+    try:
+        os.fsencode(named)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def store_url(where: str | os.PathLike[str] | None = None) -> _packages.URL:
@@ -81,7 +103,7 @@ def store_url(where: str | os.PathLike[str] | None = None) -> _packages.URL:
         raise StoreError("the address of the store has several @: write those of a password as %40")
     if url.drivername in _POSTGRESQL:
         return url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+    if url.drivername == "sqlite" and url.database and url.database != _MEMORY:
         return url
     shown = without_secrets(url.render_as_string(hide_password=True), address_secrets(url))
     raise StoreError(

@@ -6,11 +6,12 @@ use super::{
     Outcome, RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult,
     TimeSpanResult, Tool, Waits, beneath, network,
 };
+use crate::engine::offsets::Reach;
 use crate::measure::{
     CpuTimes, DirectionRecord, Edges, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
     interval_length_ns,
 };
-use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::plan::{SpanPlan, TargetKind};
 use crate::request::Request;
 
 /// Where a result comes from.
@@ -95,7 +96,7 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         outstanding: measured.outstanding.clone(),
         beneath: None,
         network: Vec::new(),
-        targets: plan.targets.iter().map(target_facts).collect(),
+        targets: (0..plan.targets.len()).map(|index| target_facts(plan, index)).collect(),
         threads: measured
             .threads
             .iter()
@@ -151,7 +152,9 @@ fn cpu_use(times: &CpuTimes) -> CpuUse {
     }
 }
 
-fn target_facts(target: &TargetPlan) -> TargetFacts {
+fn target_facts(plan: &SpanPlan, index: usize) -> TargetFacts {
+    let target = &plan.targets[index];
+    let has_range = target.offsets.end_bytes > target.offsets.base_bytes;
     let share = |range: &crate::plan::EffectiveRange| EffectiveShare {
         io_percent: range.io_percent,
         start_bytes: range.start_bytes,
@@ -169,6 +172,7 @@ fn target_facts(target: &TargetPlan) -> TargetFacts {
         size_bytes: target.size_bytes,
         block_bytes: target.block_bytes,
         distribution: target.offsets.ranges.iter().map(share).collect(),
+        working_set_bytes: has_range.then(|| Reach::of(plan, index).bytes()),
     }
 }
 

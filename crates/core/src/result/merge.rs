@@ -2,20 +2,23 @@
 //!
 //! It is exact: threads are put beside each other with all that they measured, so that counts, bytes,
 //! histograms and series of the whole are sums of what was counted. No mean of means or of percentiles is
-//! taken. What cannot be added, such as runs of different lengths, is refused.
+//! taken. What cannot be added, such as runs of different lengths or of different loads, is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::assemble::{cost_of, last_interval_ns};
 use super::{
     Beneath, CpuUse, EndedBy, Host, IoCost, KernelEvents, Outcome, RunResult, TargetFacts,
-    TimeSpanResult, Verification, Warning,
+    ThreadResult, ThreadTargetResult, TimeSpanResult, Verification, Warning,
 };
 use crate::errors::Failure;
 use crate::measure::StopReport;
-use crate::request::{Request, TimeSpan};
+use crate::request::{Extensions, Profile, Request, TimeSpan};
 
 /// Parts may differ by so much of the measured time in its length and its beginning, since they are told when
 /// to begin and end by clocks of their own.
@@ -98,7 +101,18 @@ pub enum MergeError {
         /// The host that it is compared with.
         first_host: String,
         /// In what, as a clause.
-        what: &'static str,
+        what: String,
+    },
+    /// One of them is there twice: what it counted would be counted twice.
+    #[error(
+        "the result of '{host}' that began at {began_unix_ns} ns is there twice: merge each result once, \
+         and none beside what it was merged into"
+    )]
+    Twice {
+        /// Its host.
+        host: String,
+        /// When its load began, since 1970-01-01T00:00:00Z.
+        began_unix_ns: u64,
     },
     /// They were not measured at the same time, or it is not known.
     #[error("the load of '{host}' {what}: what was not measured together cannot be added")]
@@ -138,6 +152,8 @@ impl RunResult {
         results.iter().skip(1).try_for_each(|other| check_same(first, other))?;
         let parts: Vec<Vec<Part>> = results.iter().map(parts_of).collect::<Result<_, _>>()?;
         let leaves: Vec<&Part> = parts.iter().flatten().collect();
+        check_load(&leaves)?;
+        check_once(&results, &parts)?;
         (0..first.time_spans.len()).try_for_each(|span| check_time(&leaves, span, tolerance))?;
         let hosts: Vec<Host> = results.iter().map(|result| result.host.clone()).collect();
         let is_one_host = hosts.windows(2).all(|pair| pair[0] == pair[1]);
@@ -175,9 +191,9 @@ fn check_same(first: &RunResult, other: &RunResult) -> Result<(), MergeError> {
 }
 
 /// In what two results differ that must be the same for their numbers to be added.
-fn difference(first: &RunResult, other: &RunResult) -> Option<&'static str> {
+fn difference(first: &RunResult, other: &RunResult) -> Option<String> {
     if first.time_spans.len() != other.time_spans.len() {
-        return Some("how many time spans they have");
+        return Some("how many time spans they have".to_owned());
     }
     let asked = |of: fn(&TimeSpan) -> u64| {
         let of_all = |result: &RunResult| -> Vec<u64> {
@@ -186,16 +202,132 @@ fn difference(first: &RunResult, other: &RunResult) -> Option<&'static str> {
         of_all(first) != of_all(other)
     };
     if asked(|span| span.measure_latency.into()) {
-        return Some("whether latency was measured (-L)");
+        return Some("whether latency was measured (-L)".to_owned());
     }
     if asked(|span| span.warm_up_s.into()) {
-        return Some("their warm-up (-W)");
+        return Some("their warm-up (-W)".to_owned());
     }
     let mut pairs = first.time_spans.iter().zip(&other.time_spans);
     if pairs.clone().any(|(one, two)| one.interval_ns != two.interval_ns) {
-        return Some("the length of their intervals (-D)");
+        return Some("the length of their intervals (-D)".to_owned());
     }
-    pairs.any(|(one, two)| one.request_count != two.request_count).then_some("-O")
+    pairs.any(|(one, two)| one.request_count != two.request_count).then(|| "-O".to_owned())
+}
+
+/// Whether all parts are of one load: sums of different ones are a load that nobody asked for.
+fn check_load(parts: &[&Part]) -> Result<(), MergeError> {
+    let Some((first, rest)) = parts.split_first() else { return Ok(()) };
+    let wanted = load_of(&first.request);
+    for part in rest {
+        let found = load_of(&part.request);
+        if found != wanted {
+            let (host, first_host) = (part.host.name.clone(), first.host.name.clone());
+            let what = asked_otherwise(&found, &wanted);
+            return Err(MergeError::Request { host, first_host, what });
+        }
+    }
+    Ok(())
+}
+
+/// What is asked of all parts: a request without what each has of its own, which is where its targets lie,
+/// its part of them, its CPUs, its random numbers, and how it is shown and begun.
+fn load_of(request: &Request) -> Request {
+    let mut load = request.clone();
+    load.options.verify_journal = None;
+    if let Some(thread) = &mut load.options.submission_thread {
+        thread.cpu = None;
+    }
+    let shown = Profile::default();
+    load.profile.events = shown.events;
+    load.profile.format = shown.format;
+    load.profile.verbose = shown.verbose;
+    load.profile.progress_every_ios = shown.progress_every_ios;
+    for span in &mut load.profile.time_spans {
+        span.random_seed = 0;
+        span.cpus.clear();
+        span.disable_affinity = false;
+        for target in &mut span.targets {
+            target.path = "".into();
+            (target.base_bytes, target.limit_bytes) = (0, 0);
+            let Extensions { read_pattern, write_pattern, .. } = &mut target.extensions;
+            for pattern in [read_pattern, write_pattern].into_iter().flatten() {
+                pattern.range = None;
+            }
+        }
+    }
+    load
+}
+
+/// The first field in which two loads differ, with both values.
+fn asked_otherwise(found: &Request, wanted: &Request) -> String {
+    let of = |request: &Request| serde_json::to_value(request).unwrap_or_default();
+    first_difference(&of(found), &of(wanted)).unwrap_or_else(|| "what was requested".to_owned())
+}
+
+fn first_difference(one: &Value, two: &Value) -> Option<String> {
+    let inside = |key: String, found: Option<&Value>, wanted: Option<&Value>| {
+        let (found, wanted) = (found.unwrap_or(&Value::Null), wanted.unwrap_or(&Value::Null));
+        let deeper = first_difference(found, wanted)?;
+        let dot = if deeper.starts_with(['[', ' ']) { "" } else { "." };
+        Some(format!("{key}{dot}{deeper}"))
+    };
+    match (one, two) {
+        _ if one == two => None,
+        (Value::Object(fields), Value::Object(others)) => {
+            let names: BTreeSet<&String> = fields.keys().chain(others.keys()).collect();
+            let mut names = names.into_iter();
+            names.find_map(|name| inside(name.clone(), fields.get(name), others.get(name)))
+        }
+        (Value::Array(parts), Value::Array(others)) if parts.len() == others.len() => {
+            let mut pairs = parts.iter().zip(others).enumerate();
+            pairs.find_map(|(at, (part, other))| inside(format!("[{at}]"), Some(part), Some(other)))
+        }
+        (Value::Array(parts), Value::Array(others)) => {
+            Some(format!(" (of which there are {} and {})", parts.len(), others.len()))
+        }
+        _ => Some(format!(" ({one} and {two})")),
+    }
+}
+
+/// What two parts have to share to be one: the name of the host, and when each time span began and how long
+/// it was measured.
+type Alike<'a> = (&'a str, Vec<(u64, u64)>);
+
+/// Whether each part is there once.
+fn check_once(results: &[RunResult], parts: &[Vec<Part>]) -> Result<(), MergeError> {
+    let mut seen: BTreeMap<Alike<'_>, Vec<(&RunResult, &Part)>> = BTreeMap::new();
+    for (result, of_result) in results.iter().zip(parts) {
+        for part in of_result {
+            let spans = part.time_spans.iter().map(|span| (span.began_unix_ns, span.measured_ns));
+            let alike = seen.entry((&part.host.name, spans.collect())).or_default();
+            if alike.iter().any(|(other, twin)| is_same(result, part, other, twin)) {
+                let began_unix_ns = part.time_spans.first().map_or(0, |span| span.began_unix_ns);
+                return Err(MergeError::Twice { host: part.host.name.clone(), began_unix_ns });
+            }
+            alike.push((result, part));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two parts of results are one and the same, by all that their threads measured.
+fn is_same(result: &RunResult, part: &Part, other: &RunResult, twin: &Part) -> bool {
+    let rows = |result: &RunResult, part: &Part| -> Vec<Vec<(u64, Vec<ThreadTargetResult>)>> {
+        let of_span = |(whole, span): (&TimeSpanResult, &PartSpan)| {
+            let first = if result.parts.is_empty() { 0 } else { span.first_thread as usize };
+            let threads = whole.threads.iter().skip(first).take(span.threads as usize);
+            let measured = |thread: &ThreadResult| {
+                let mut rows = thread.targets.clone();
+                for row in &mut rows {
+                    row.target = 0;
+                }
+                (thread.cpu_ns, rows)
+            };
+            threads.map(measured).collect()
+        };
+        result.time_spans.iter().zip(&part.time_spans).map(of_span).collect()
+    };
+    part.request == twin.request && rows(result, part) == rows(other, twin)
 }
 
 /// A result as the part of another one; of a merged one, its parts.
@@ -326,7 +458,15 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
 
 /// Where a target stands among those of the whole: the same name on two hosts is not the same target.
 fn place_of(targets: &mut Vec<TargetFacts>, target: TargetFacts, is_one_host: bool) -> usize {
-    let known = targets.iter().position(|one| is_one_host && *one == target);
+    // Parts have ranges of their own: what they touch together is not told.
+    let same = |one: &TargetFacts| {
+        let working_set_bytes = one.working_set_bytes;
+        *one == TargetFacts { working_set_bytes, ..target.clone() }
+    };
+    let known = targets.iter().position(|one| is_one_host && same(one));
+    if let Some(place) = known {
+        keep_common(&mut targets[place].working_set_bytes, &target.working_set_bytes);
+    }
     known.unwrap_or_else(|| {
         targets.push(target);
         targets.len() - 1

@@ -257,6 +257,10 @@ pub struct TargetFacts {
     pub block_bytes: u32,
     /// Where random I/Os fell, if not uniformly.
     pub distribution: Vec<EffectiveShare>,
+    /// How many bytes of it the load can touch, each once, by its range, stride, alignment, order and starts;
+    /// absent if it is not known, as in results of versions that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_set_bytes: Option<u64>,
 }
 
 /// A range of a target and the share of random I/Os in it.

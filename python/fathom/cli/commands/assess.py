@@ -239,8 +239,8 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
 ) -> None:
     """Measure what storage can do, and say what it is good for.
 
-    In a folder, and where nothing has the name yet, a scratch file is made and removed again. What
-    exists is only read, unless --write says otherwise.
+    In a folder a scratch file is made and removed again. A file or device is only read, unless
+    --write says otherwise.
     """
     effort = effort_of(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
     permission = Permission(overwrite, tuple(allow_write or ()))

@@ -11,7 +11,7 @@ from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
-from fathom.errors import FathomError, InvalidRequestError
+from fathom.errors import ExperimentInterrupted, FathomError, InvalidRequestError
 from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_size
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.resuming import read_plan, take_up
@@ -43,7 +43,7 @@ class AssessingFleet(NamedTuple):
     hosts: int
 
 
-class AssessmentInterrupted(KeyboardInterrupt):
+class AssessmentInterrupted(ExperimentInterrupted):
     """An assessment that Ctrl-C ended; ``assessment`` is what was found until then, and saved."""
 
     def __init__(self, assessment: Assessment) -> None:

@@ -93,6 +93,8 @@ def remove_abandoned(name: str) -> list[tuple[Path, int]]:
     Only what has our names, no other file within, and a lock that nobody holds is removed.
     """
     path = Path(name)
+    if not path.exists():
+        return []
     folder = path if path.is_dir() else path.parent
     return [
         (one, size)

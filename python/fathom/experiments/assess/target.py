@@ -91,14 +91,14 @@ def opened_target(
 ) -> Iterator[AssessedTarget]:
     """Return the target that a name stands for, and remove what was made for it.
 
-    In a folder, and where nothing has this name yet, a scratch file is made, which takes at most
-    one part in ``room_share`` of the room that is left; with ``hosts``, one for each host of a
-    fleet. What exists is only read, unless ``writes`` is true.
+    In a folder a scratch file is made, which takes at most one part in ``room_share`` of the room
+    that is left; with ``hosts``, one for each host of a fleet. A file or device is only read,
+    unless ``writes`` is true.
 
     Raises
     ------
     TargetError
-        If there is no such folder, too little room, or nothing that could be measured.
+        If nothing has this name, there is too little room, or nothing that could be measured.
 
     """
     path = Path(name)
@@ -145,9 +145,20 @@ def foreseen_target(
 
 
 def _scratch_folder(name: str, path: Path) -> Path:
-    if path.absolute().parent == Path("/dev") and not path.is_dir():
+    """Return the folder that was named.
+
+    What is not there is not measured in the folder above it: where the name of a mount point is
+    misspelt, that is another disk.
+    """
+    if path.is_dir():
+        return path
+    if path.absolute().parent == Path("/dev"):
         raise TargetError(f"{name}: there is no such device")
-    return path if path.is_dir() else path.parent
+    above = path.absolute().parent
+    remedy = (
+        f"to measure where it would be, name the folder {above}" if above.is_dir() else "name one"
+    )
+    raise TargetError(f"{name}: No such file or folder; {remedy}")
 
 
 def _room_bytes(name: str, folder: Path, size_bytes: int, room_share: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from fathom.errors import InvalidRequestError
+from fathom.experiments._latency_asked import refuse_unmeasured
 from fathom.experiments._run_times import asked_run_s, further_run_s
 from fathom.experiments.compare.saved import DEFAULT_METRICS, compare_drawn_pairs, parse_condition
 from fathom.experiments.session import (
@@ -237,11 +238,15 @@ def compare_interleaved(
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the first run cannot be made.
+        If the first run cannot be made, or would not measure a latency that is a metric.
     RunInterrupted
         If Ctrl-C ended it; ``resume_interleaved`` goes on.
 
     """
+    # The usual figures have latencies, of which a report says where they are missing.
+    if plan.metrics != DEFAULT_METRICS and plan.runner == "fathom":
+        for side in (plan.a, plan.b):
+            refuse_unmeasured(plan.metrics, side)
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
     session = Session(store, experiment_id, runner, on_progress=on_progress)
     return _compared(session, Interleaver(plan, session.value, label))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,12 +72,17 @@ class Asked:
 
         """
         for name, ratio in (("compress", self.compress_ratio), ("dedupe", self.dedupe_ratio)):
-            if not 1 <= ratio <= _GREATEST_RATIO:
+            is_number = isinstance(ratio, int | float) and not isinstance(ratio, bool)
+            if not is_number or not 1 <= ratio <= _GREATEST_RATIO:
                 raise InvalidRequestError(
-                    f"--{name} is a ratio from 1 (not at all) to {_GREATEST_RATIO:g}, not {ratio:g}"
+                    f"--{name} is a ratio from 1 (not at all) to {_GREATEST_RATIO:g}, not "
+                    f"{f'{ratio:g}' if is_number else repr(ratio)}"
                 )
-        if self.size_bytes is not None and self.size_bytes <= 0:
-            raise InvalidRequestError(f"a size is greater than 0, not {self.size_bytes} bytes")
+        size = self.size_bytes
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
+            raise InvalidRequestError(f"a size is a whole number of bytes, not {size!r}")
+        if size is not None and size <= 0:
+            raise InvalidRequestError(f"a size is greater than 0, not {size} bytes")
 
     @property
     def compress_percent(self) -> int:
@@ -141,16 +147,33 @@ def plan_fill(
     RefusedError
         If a file has data that Fathom has not made.
     FathomError
-        If there is too little room, or the target cannot be read.
+        If there is too little room, the target cannot be read, or the store cannot be written.
 
     """
     refuse_address(path)
     # A new or empty file is made without asking the engine.
     refuse_own_store(path)
     _check_writable(path)
-    is_new = _is_new(Path(path))
-    if is_new:
-        _make(Path(path), asked.size_bytes)
+    store.check_writable()
+    if not _is_new(Path(path)):
+        return _planned(store, path, asked, for_experiment, is_new=False)
+    was_there = Path(path).exists()
+    _make(Path(path), asked.size_bytes)
+    try:
+        return _planned(store, path, asked, for_experiment, is_new=True)
+    except BaseException:
+        _unmake(Path(path), was_there=was_there)
+        raise
+
+
+def _planned(
+    store: Store,
+    path: str | os.PathLike[str],
+    asked: Asked,
+    for_experiment: int | None,
+    *,
+    is_new: bool,
+) -> int:
     target = target_facts(path)
     size_bytes = _wanted_bytes(target, asked)
     try:
@@ -250,6 +273,15 @@ def _make(path: Path, size_bytes: int | None) -> None:
                 raise
     except OSError as error:
         raise described_error(str(path), "it cannot be made", error) from error
+
+
+def _unmake(path: Path, *, was_there: bool) -> None:
+    """Take back a file that was made and not written yet."""
+    with suppress(OSError):
+        if was_there:
+            os.truncate(path, 0)
+        else:
+            path.unlink()
 
 
 def _check_room(path: Path, needed_bytes: int) -> None:

@@ -71,20 +71,25 @@ def described_error(path: str, what: str, error: OSError) -> FathomError:
 
 
 def refuse_address(path: str | os.PathLike[str]) -> None:
-    """Refuse what another host serves: no path of this one leads there.
+    """Refuse what another host serves, to which no path of this one leads, and what is no path.
 
     Raises
     ------
     InvalidRequestError
-        If it is an address.
+        If it is an address, empty, or the name of a folder that is not there.
 
     """
+    if not os.fspath(path):
+        raise InvalidRequestError("there is no target: name a file or a block device")
     if is_address(path):
         raise InvalidRequestError(
             f"{path} is served by another host and cannot be prepared; write to it by a run, as "
             f"fathom run -w100 -b1M -si -Zr {path} does, make a file on a share or export with "
             "fathom prepare fill --size 10G, or prepare it on its server"
         )
+    # A file would be made, of the name without its slash.
+    if os.fspath(path).endswith("/") and not Path(path).exists():
+        raise InvalidRequestError(f"{path}: there is no such folder; name a file or a block device")
 
 
 def target_facts(path: str | os.PathLike[str]) -> TargetFacts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, TypedDict
 
-from fathom._frames import Row, Tabular
-from fathom._tables import cell_row
+from fathom._frames import Columns, Row, Tabular
+from fathom._tables import CELLS, cell_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -140,14 +140,9 @@ class Sweep(Tabular):
         """Return how many cells have this source."""
         return sum(cell.source == source for cell in self.cells)
 
+    def _kinds(self, _table: str) -> Columns:
+        return CELLS
+
     def _rows(self, _table: str) -> Iterator[Row]:
         """Return the cells; a parameter whose values are all whole numbers is a number."""
-        names = {name for cell in self.cells for name in cell.parameters}
-        counts = {
-            name
-            for name in names
-            if all(cell.parameters.get(name, "0").isdecimal() for cell in self.cells)
-        }
-        for cell in self.cells:
-            row = cell_row(self.experiment_id, asdict(cell))
-            yield row | {name: int(cell.parameters[name]) for name in counts & {*cell.parameters}}
+        return cell_rows([(self.experiment_id, asdict(cell)) for cell in self.cells])

@@ -42,6 +42,14 @@ impl Resolver<'_> {
     ) -> Option<TargetKind> {
         let name = &target.path;
         match known.kind {
+            // A file would be made, of the name without its slash.
+            PathKind::Missing if is_made && name.as_str().ends_with('/') => {
+                self.findings.target_is(
+                    Kind::NotFound,
+                    format!("the target '{name}' does not exist, and is named as a folder"),
+                    "correct the path, or name a file in a folder, which -c makes",
+                );
+            }
             kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
             PathKind::File => return Some(TargetKind::File),
             PathKind::BlockDevice if !is_made => return Some(TargetKind::BlockDevice),

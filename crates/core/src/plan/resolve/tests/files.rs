@@ -99,6 +99,15 @@ fn two_names_of_a_file_are_one_file() {
     assert_eq!((shown(&twice.create), sizes(&twice)), (expected(&[("new", 3)]), vec![3, 3]));
 }
 
+/// A misspelt folder made a file of its name.
+#[test]
+fn the_name_of_a_folder_that_is_not_there_makes_no_file() {
+    let mut facts = host();
+    add(&mut facts, "new/", of_kind(PathKind::Missing));
+    let error = error_of(creating(&[("new/", Some(2))]), &facts);
+    assert_says(&error, ErrorClass::Target, &["'new/'", "named as a folder", "name a file"]);
+}
+
 #[test]
 fn a_size_of_zero_makes_nothing() {
     let mut facts = host();

@@ -31,6 +31,7 @@ fn case(rows: &[(u32, u64, &[u64])]) -> Case {
             size_bytes: GIB,
             block_bytes: 4096,
             distribution: Vec::new(),
+            working_set_bytes: None,
         };
         case.plan.spans[0].targets.push(planned);
         case.measured().targets.push(facts);

@@ -1,0 +1,45 @@
+"""Nothing completed: there is no figure of the run, and no other rule judges it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings.finding import Noticed, Rule
+from fathom.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings.observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+_REMEDY = (
+    "Measure for longer than one I/O takes (-d), see whether the target answers at all, and read "
+    "why I/Os failed, if any did."
+)
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell each run without an I/O; the engine knows more of why, if it warned."""
+    for one in evidence.silent:
+        told = [known for known in one.result.warnings if known.kind == "no_io_completed"]
+        span = one.result.time_spans[0]
+        failed = f", and {span.total.errors:,} failed" if span.total.errors else ""
+        words = f"No I/O completed in {span.measured_ns / NS_PER_S:.1f} s{failed}."
+        yield Noticed(
+            told[0].evidence if told else words,
+            told[0].remedy if told else _REMEDY,
+            "certain",
+            (one,),
+        )
+
+
+RULE = Rule(
+    "nothing-completed",
+    "No I/O completed",
+    "Fathom: a figure needs an I/O; the engine's warning no_io_completed",
+    _look,
+    fires_when="No read or write completed in the measured time.",
+    place=5,
+)
