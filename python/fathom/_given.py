@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     Values = str | int | Iterable[str | int]
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -52,11 +53,25 @@ def spelled_axes(
     return named, options
 
 
-def each_path(paths: Paths) -> list[str]:
-    """Return paths, of which one alone need be no list: its letters would be taken for names."""
-    if isinstance(paths, str | os.PathLike):
-        return [os.fspath(paths)]
-    return [os.fspath(path) for path in paths]
+def each_path(paths: Paths, field: str) -> list[str]:
+    """Return paths, of which one alone need be no list: its letters would be taken for names.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is no text and no path, or has no name; ``field`` tells where.
+
+    """
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        return [_one_path(paths, field)]
+    return [_one_path(path, field) for path in paths]
+
+
+def _one_path(path: object, field: str) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidRequestError(f"{field}: {path!r} is no path: give text or a Path, or several")
+    return text
 
 
 def named_targets(targets: Paths) -> list[str]:
@@ -68,7 +83,7 @@ def named_targets(targets: Paths) -> list[str]:
         If there is none.
 
     """
-    names = each_path(targets)
+    names = each_path(targets, "targets")
     if not names:
         raise InvalidRequestError("there is no target: name a file, a folder or a device")
     return names

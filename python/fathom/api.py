@@ -312,7 +312,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
             wanted,
             writes=writes,
             overwrite=overwrite,
-            allow_write=each_path(allow_write),
+            allow_write=each_path(allow_write, "allow_write"),
             on_cell=told,
         )
 
@@ -344,7 +344,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
         If Ctrl-C ended it.
 
     """
-    permission = Permission(overwrite, tuple(each_path(allow_write)))
+    permission = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
         experiment_id = plan_fill(opened, target, asked)

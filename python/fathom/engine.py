@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fathom import _fathom
@@ -68,13 +67,13 @@ def explain(
         If the arguments are wrong, or a target cannot be used.
 
     """
-    asked, allowed, protected = permitted_job(
+    asked, allowed, stores = permitted_job(
         args, overwrite=overwrite, allow_write=allow_write, protect=protect
     )
     if isinstance(asked, list):
         # What belongs to the command diskspd alone is refused by ``run``.
         _fathom.check_run_words(asked)
-    text = _fathom.explain_job(asked, allowed, protected)
+    text = _fathom.explain_job(asked, allowed, stores)
     explanation: dict[str, Any] = json.loads(text)
     return explanation
 
@@ -108,8 +107,8 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     allow_write
         The block devices that may be written, as ``--allow-write=`` names them: one or several.
     protect
-        Files that must never be written, nor the devices that hold them, one or several; no
-        argument overrides it.
+        Files, folders with all below them, and devices that must never be written, nor the devices
+        that hold them, one or several, which are there; no argument overrides it.
         The stores of results are protected by themselves: those that this process has opened, that
         of ``FATHOM_STORE``, and the one of the user's data folder.
 
@@ -154,8 +153,8 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     with let_through():
         text, failures, interruption = _fathom.run_job(
             _asked(arguments, known_as),
-            (permission.overwrite, [*permission.allow_write]),
-            _protected(protect),
+            _allowed(permission, protect),
+            own_stores(),
             tapped(on_event),
         )
     result = _read(text)
@@ -195,36 +194,24 @@ def permitted_job(
     overwrite: bool = False,
     allow_write: Paths = (),
     protect: Paths = (),
-) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str]], list[str]]:
-    """Return what the engine takes: what is requested, what is allowed, and what is protected."""
+) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str], list[str]], list[str]]:
+    """Return what the engine takes: what is requested, what is allowed, and the own stores."""
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
-    allowed = (permission.overwrite, [*permission.allow_write])
-    return _asked(asked), allowed, _protected(protect)
+    allowed = _allowed(permission, protect)
+    return _asked(asked), allowed, own_stores()
 
 
-def _protected(more: Paths) -> list[str]:
-    """Return what must never be written: what is named, and always the stores of results.
-
-    Raises
-    ------
-    InvalidRequestError
-        If a folder is named, whose files would not be protected, or nothing.
-
-    """
-    named = each_path(more)
-    for path in named:
-        if not path or Path(path).is_dir():
-            raise InvalidRequestError(
-                f"protect: {path!r} is no file or device: name each one that must never be written"
-            )
-    return [*own_stores(), *named]
+def _allowed(permission: Permission, protect: Paths) -> tuple[bool, list[str], list[str]]:
+    """Return what is allowed and what is protected, as the engine takes it."""
+    named = each_path(protect, "protect")
+    return permission.overwrite, [*permission.allow_write], named
 
 
 def _typed(
     args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Paths
 ) -> tuple[Request | list[str], Permission]:
     """Return what is requested, and the permission that whoever calls this has given with it."""
-    given = Permission(overwrite, tuple(each_path(allow_write)))
+    given = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     # What is a request is known by its method, as its class takes 60 ms to load.
     if not isinstance(args, Sequence) and hasattr(args, "to_json"):
         return args, given

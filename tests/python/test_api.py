@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
@@ -12,7 +13,6 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from fathom.experiments.progress import Progress
 
@@ -180,17 +180,45 @@ def test_one_path_that_is_protected_is_no_list_of_letters(tmp_path: Path) -> Non
     assert path.read_bytes() == b"do not lose me\n" * 4096
 
 
-@pytest.mark.parametrize("name", ["keep", "keep/", ""])
+@pytest.mark.parametrize("name", ["keep", "keep/", "./keep/.", "../{}/keep", "link"])
 def test_a_folder_is_not_taken_for_what_is_protected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """A folder protected nothing in it on the command line, and was refused in Python."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keep").mkdir()
+    (tmp_path / "link").symlink_to("keep")
+    name = name.format(tmp_path.name)
     load = "-c64K -b4K -w100 -d1 -W0 --stop-ios=3 keep/x.dat"
-    for function in (fathom.run, fathom.explain, fathom.RunHandle, fathom.WriteGrant):
-        with pytest.raises(fathom.InvalidRequestError, match="is no file or device: name each"):
-            function(load, protect=name)
+    (tmp_path / "more").mkdir()
+    given: list[str | list[str | Path]] = [name, ["more", Path(name)]]
+    for protect in given:
+        for function in (fathom.run, fathom.WriteGrant):
+            with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+                function(load, protect=protect)
+        with fathom.RunHandle(load, protect=protect) as handle:
+            handle.start()
+            with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+                handle.result()
+        assert not fathom.explain(load, protect=protect)["would_run"]
+    with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+        fathom.run(f"--protect={name} {load}")
     assert not (tmp_path / "keep" / "x.dat").exists()
+    fathom.run(load.replace("keep/", ""), protect=name)
+    assert (tmp_path / "x.dat").exists()
+
+
+@pytest.mark.parametrize("wrong", ["", "none", ["keep", ""], b"keep", 5, None, [Path("keep"), 7]])
+def test_what_is_not_there_is_not_taken_for_what_is_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str | list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep").mkdir()
+    load = "-c64K -b4K -w100 -d1 -W0 --stop-ios=3 x.dat"
+    for function in (fathom.run, fathom.explain, fathom.WriteGrant):
+        with pytest.raises(fathom.InvalidRequestError, match=r"is no path|protects nothing"):
+            function(load, protect=wrong)
+    assert not (tmp_path / "x.dat").exists()
 
 
 def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ pub struct Beside<'a> {
     pub journal: Option<&'a Path>,
     /// What is there may be lost.
     pub may_overwrite: bool,
-    /// Places in which nothing is written.
+    /// Places where nothing is written, nor below them.
     pub protect: &'a [PathBuf],
 }
 
@@ -106,7 +106,7 @@ fn look<'a>(
     let place = is_file.then(|| Place::look(path, may_overwrite)).transpose().map_err(wrong)?;
     // Before anything that was given is looked at.
     let object = place.as_ref().and_then(Place::object);
-    if let Some(finding) = forbidden_place(path, object, protect) {
+    if let Some(finding) = forbidden_place(path, object, (protect, &[])) {
         return Err(Obstacle::Refused(format!("{finding}; name another file for the result")));
     }
     // A target may hang: it is looked at only where its name, or what stands there, does not tell.

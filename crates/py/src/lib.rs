@@ -23,7 +23,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::network;
 use fathom_core::report::json;
-use fathom_core::request::Job;
+use fathom_core::request::{self, Job};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
@@ -74,7 +74,7 @@ fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
 /// What a person has typed for this run: that data may be written over, and which devices may be written.
-type Permission = (bool, Vec<String>);
+type Permission = (bool, Vec<String>, Vec<PathBuf>);
 
 /// Whether an argument lets data be destroyed.
 #[pyfunction]
@@ -120,11 +120,12 @@ fn log_in(user: &str, password: String) {
 }
 
 /// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
-/// store of this user, or one of `protect`.
+/// store of this user, or one of `stores`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn forbidden_path(py: Python<'_>, path: PathBuf, protect: Vec<PathBuf>) -> Option<String> {
-    py.detach(|| guard::forbidden_path(&path, &protect)).map(|finding| finding.to_string())
+fn forbidden_path(py: Python<'_>, path: PathBuf, stores: Vec<PathBuf>) -> Option<String> {
+    let found = py.detach(|| guard::forbidden_path(&path, &[], &stores));
+    found.map(|finding| finding.to_string())
 }
 
 /// The job with its permission, which stands beside what is requested: this may come from a file, a store or
@@ -133,7 +134,7 @@ fn permitted(
     py: Python<'_>,
     asked: &Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<(Job, Act)> {
     if let Asked::Words(words) = asked
         && let Some(found) = words.iter().find(|argument| flags::is_permission(argument))
@@ -143,8 +144,9 @@ fn permitted(
         return Err(RefusedError::new_err(format!("{found} stands {words}")));
     }
     let (mut job, act) = job_of(py, asked)?;
-    (job.permission.overwrite, job.permission.allow_write) = permission;
+    let (overwrite, allow_write, protect) = permission;
     job.permission.protect.extend(protect);
+    job.permission = request::Permission { overwrite, allow_write, stores, ..job.permission };
     Ok((job, act))
 }
 
@@ -155,15 +157,15 @@ fn explain_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<String> {
-    let (job, _) = permitted(py, &asked, permission, protect)?;
+    let (job, _) = permitted(py, &asked, permission, stores)?;
     let wrong = |unfit: Unfit| translate(unfit.into());
     let explanation = py.detach(|| explain(&job)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
 }
 
-/// Runs what is requested. What `protect` names is never written. A callback gets the events of the run,
+/// Runs what is requested. The stores are never written. A callback gets the events of the run,
 /// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
@@ -171,10 +173,10 @@ fn run_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    let (mut job, act) = permitted(py, &asked, permission, stores)?;
     if let Some(reason) = not_here(&job, act) {
         return Err(InvalidRequestError::new_err(reason));
     }
@@ -264,11 +266,11 @@ impl Run {
         py: Python<'_>,
         asked: Asked,
         permission: Permission,
-        protect: Vec<PathBuf>,
+        stores: Vec<PathBuf>,
         live: bool,
         lease_s: Option<f64>,
     ) -> PyResult<Self> {
-        let (mut job, act) = permitted(py, &asked, permission, protect)?;
+        let (mut job, act) = permitted(py, &asked, permission, stores)?;
         if let Some(reason) = not_here(&job, act) {
             return Err(InvalidRequestError::new_err(reason));
         }
@@ -354,17 +356,17 @@ impl Seen {
     }
 }
 
-/// Makes scratch files of the targets that would be written, if they are as they were seen. What
-/// `protect` names is refused.
+/// Makes scratch files of the targets that would be written, if they are as they were seen. The stores are
+/// refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn adopt_targets(
     py: Python<'_>,
     asked: Asked,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
     seen: &Bound<'_, Seen>,
 ) -> PyResult<()> {
-    let (job, _) = permitted(py, &asked, Permission::default(), protect)?;
+    let (job, _) = permitted(py, &asked, Permission::default(), stores)?;
     let seen = seen.get();
     py.detach(|| adopt(&job, &seen.0)).map_err(translate)
 }
@@ -391,9 +393,9 @@ fn lend_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<(String, Vec<String>, Option<PyErr>, Loan)> {
-    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    let (mut job, act) = permitted(py, &asked, permission, stores)?;
     if let Some(reason) = not_here(&job, act) {
         return Err(InvalidRequestError::new_err(reason));
     }
