@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -230,13 +231,20 @@ def _asked(
     return args.to_json(), shlex.join(["diskspd", *known_as]) if known_as else "fathom.Request"
 
 
+def _word(argument: object) -> str:
+    word = os.fspath(argument) if isinstance(argument, os.PathLike) else argument
+    if not isinstance(word, str):
+        raise InvalidRequestError(f"{argument!r} is no argument of a run: each is a text or a Path")
+    return word
+
+
 def split_words(args: str | Sequence[str]) -> list[str]:
     """Return the arguments as words: one text is split as a shell does.
 
     Raises
     ------
     InvalidRequestError
-        If one is no UTF-8, or a quotation has no end.
+        If one is no text or no UTF-8, or a quotation has no end.
     TypeError
         If they are neither a text nor a list of words.
 
@@ -246,7 +254,7 @@ def split_words(args: str | Sequence[str]) -> list[str]:
             f"a run is a Request, one text or a list of words, and no {type(args).__name__}"
         )
     try:
-        words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+        words = shlex.split(args) if isinstance(args, str) else [_word(arg) for arg in args]
     except ValueError as error:
         raise InvalidRequestError(f"the arguments {args!r} cannot be split: {error}") from None
     for word in words:
