@@ -293,10 +293,11 @@ impl Run {
         Ok(())
     }
 
-    /// Ends it.
-    fn stop(&self, reason: String) -> PyResult<()> {
-        self.handle()?.stop(EndedBy::Holder { reason });
-        Ok(())
+    /// Ends it, if it is not over.
+    fn stop(&self, reason: String) {
+        if let Ok(handle) = self.handle() {
+            handle.stop(EndedBy::Holder { reason });
+        }
     }
 
     /// The lease begins again.
@@ -306,13 +307,13 @@ impl Run {
     }
 
     /// The next event as JSON, after at most 50 ms; empty if there was none, nothing once the run is over.
-    fn next_event(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let handle = self.handle()?;
-        Ok(match py.detach(|| handle.next(SIGNAL_CHECK)) {
+    fn next_event(&self, py: Python<'_>) -> Option<String> {
+        let Ok(handle) = self.handle() else { return None };
+        match py.detach(|| handle.next(SIGNAL_CHECK)) {
             Next::Event(told) => Some(json::write_event(&told)),
             Next::Nothing => Some(String::new()),
             Next::Over => None,
-        })
+        }
     }
 
     /// Ends it without its result, if that was not given.
@@ -323,11 +324,10 @@ impl Run {
 
     /// The result as JSON, once the run is over, and why it failed, sentence by sentence.
     fn result(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
-        let handle = self.0.lock().ok().and_then(|mut handle| handle.take()).ok_or_else(given)?;
-        let handle = Arc::try_unwrap(handle).map_err(|_| {
-            FathomError::new_err("another thread still waits for events of this run")
-        })?;
-        let finished = py.detach(|| handle.result()).map_err(translate)?;
+        let handle = self.handle()?;
+        let finished = py.detach(|| handle.finish()).ok_or_else(given)?;
+        drop(self.0.lock().ok().and_then(|mut held| held.take()));
+        let finished = finished.map_err(translate)?;
         Ok((json::write(&finished.result), finished.failures))
     }
 }
@@ -339,7 +339,7 @@ impl Run {
 }
 
 fn given() -> PyErr {
-    FathomError::new_err("this run is over, and its result was given")
+    FathomError::new_err("this run is over: its result was given, or it was let go without one")
 }
 
 /// A file as a person was shown it.
