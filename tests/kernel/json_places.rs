@@ -12,6 +12,7 @@ use fathom_sys::clock::now_ns;
 use serde_json::Value;
 
 use crate::bench::{Bench, bytes};
+use crate::unseen::apart;
 
 const LOAD: &str = "-W0 -d30 -b4K --stop-ios=9 t.dat";
 /// Behind this a command hangs.
@@ -287,4 +288,22 @@ fn a_file_that_the_shell_had_opened_was_replaced_and_called_moved() {
         assert!(told(&output).contains(words), "{more}: {}", told(&output));
     }
     assert_eq!(text("kept.json"), "mine");
+}
+
+#[test]
+fn a_result_whose_file_is_mounted_by_itself_was_lost_behind_the_run() {
+    let bench = Bench::new();
+    for name in ["r.json", "store.json"] {
+        fs::write(bench.path(name), "").unwrap();
+    }
+    let Some(mut command) = apart(&["--mount"]) else { return };
+    let program = env!("CARGO_BIN_EXE_diskspd");
+    let script = format!(
+        "mount --bind store.json r.json && {program} --json=r.json {LOAD} && exec {program} --json=r.json {LOAD}"
+    );
+    let output = command.args(["sh", "-c", &script]).current_dir(bench.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let result: Value = serde_json::from_slice(&bytes(&bench.path("store.json"))).unwrap();
+    assert!(result["schema_version"].is_u64());
+    assert!(bytes(&bench.path("r.json")).is_empty());
 }
