@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_core::report::json;
+use fathom_sys::access::is_mounted_alone;
 use fathom_sys::held::{Directory, Held, Removal};
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path};
-use fathom_sys::reached;
 use fathom_sys::words::try_lock;
 
 /// Between looks at whether another process has written its result.
@@ -66,9 +66,8 @@ impl Place {
 
     /// Whether the file itself is mounted, so that no other one can take its place.
     fn is_mounted(&self) -> bool {
-        let file = self.found.as_ref().and_then(reached::object);
-        let folder = reached::directory(&self.directory);
-        file.zip(folder).is_some_and(|(file, folder)| file.mount != folder.mount)
+        let real = || fs::canonicalize(&self.path).unwrap_or_else(|_| real_path(&self.path));
+        self.found.is_some() && is_mounted_alone(&real())
     }
 
     /// Whether the file has no content now.
