@@ -90,9 +90,8 @@ impl Place {
     /// Writes a file beside the place, flushes it, and puts it there in one step (`renameat2(2)`), if what
     /// was looked at still stands there; if something else does, that stays, and the result has another name.
     ///
-    /// A file whose folder takes no other, or that is mounted there by itself, as containers do, is written as
-    /// it stands. A process that is killed leaves at most
-    /// the unfinished file, which the next one takes over.
+    /// A file whose folder takes no other, or that is mounted there by itself, is written as it stands. A
+    /// process that is killed leaves at most the unfinished file, which the next one takes over.
     pub fn write(&self, content: &[u8]) -> io::Result<()> {
         if self.is_mounted() {
             return self.in_place(content);
