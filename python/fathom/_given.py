@@ -3,36 +3,62 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from math import isfinite
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     Values = str | int | Iterable[str | int]
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 __all__ = [
     "as_wrong_request",
+    "check_amount",
     "check_flags",
+    "check_followers",
+    "check_numbers",
+    "check_text",
+    "check_texts",
     "chosen",
     "each_path",
     "named_target",
     "named_targets",
     "spelled",
     "spelled_axes",
+    "whole",
 ]
 
 _T = TypeVar("_T")
 
 
-def spelled(values: Values) -> str:
-    """Return values as the command spells them: ``"1..16"`` as it is, 8, and ``[1, 2, 4]``."""
-    if isinstance(values, str | int):
-        return str(values)
-    return ",".join(str(value) for value in values)
+def spelled(field: str, values: Values) -> str:
+    """Return values as the command spells them: ``"1..16"`` as it is, 8, and ``[1, 2, 4]``.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is neither a text nor a whole number; ``field`` tells where.
+
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        return _spelled_one(field, values)
+    return ",".join(_spelled_one(field, value) for value in values)
+
+
+def _spelled_one(field: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        return str(index(value))
+    raise InvalidRequestError(
+        f"{field}: {value!r} is no value: give a whole number or text, or several"
+    )
 
 
 def spelled_axes(
@@ -43,16 +69,20 @@ def spelled_axes(
     Raises
     ------
     InvalidRequestError
-        If one is neither.
+        If one is neither, or they are no mapping.
 
     """
+    if not isinstance(parameters, Mapping):
+        raise InvalidRequestError(
+            f"parameters: {parameters!r} has no names: give {{'depth': '1..16'}} or the like"
+        )
     named, options = {}, []
     names = [*known]
     for name, values in parameters.items():
         if name in names:
-            named[name] = spelled(values)
-        elif name.startswith("-"):
-            options.append(f"{name}={spelled(values)}")
+            named[name] = spelled(name, values)
+        elif isinstance(name, str) and name.startswith("-"):
+            options.append(f"{name}={spelled(name, values)}")
         else:
             raise InvalidRequestError(
                 f"there is no parameter {name!r}; there are {', '.join(names)}, and options such "
@@ -61,24 +91,116 @@ def spelled_axes(
     return named, options
 
 
-def each_path(paths: Paths, name: str = "it") -> list[str]:
+def whole(field: str, value: int | None, *, least: int) -> int | None:
+    """Return a whole number, of whatever library, as Python's own; None is one not given.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none, or less than ``least``; ``field`` tells which it is.
+
+    """
+    if value is None:
+        return None
+    is_whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
+    if not is_whole or index(value) < least:
+        raise InvalidRequestError(f"{field}: {value!r} is no whole number of at least {least}")
+    return index(value)
+
+
+def check_amount(field: str, value: object) -> None:
+    """Refuse what is no finite number above 0; None is one that was not given.
+
+    Raises
+    ------
+    InvalidRequestError
+        ``field`` tells which it is.
+
+    """
+    if value is not None and not (_is_number(value) and cast("float", value) > 0):
+        raise InvalidRequestError(f"{field}: {value!r} is no number above 0")
+
+
+def check_numbers(**values: object) -> None:
+    """Refuse what is no finite number, by the names of the fields; None was not given.
+
+    Raises
+    ------
+    InvalidRequestError
+        It tells which it is.
+
+    """
+    for field, value in values.items():
+        if value is not None and not _is_number(value):
+            raise InvalidRequestError(f"{field}: {value!r} is no number")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def check_text(field: str, value: object) -> None:
+    """Refuse what is no text.
+
+    Raises
+    ------
+    InvalidRequestError
+        ``field`` tells which it is.
+
+    """
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"{field}: {value!r} is no text")
+
+
+def check_texts(field: str, values: object) -> None:
+    """Refuse what is no list of texts: of a text alone, the letters would be taken.
+
+    Raises
+    ------
+    InvalidRequestError
+        ``field`` tells which it is.
+
+    """
+    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if not is_list or not all(isinstance(one, str) for one in cast("Sequence[object]", values)):
+        raise InvalidRequestError(f"{field}: {values!r} is no list of texts")
+
+
+def check_followers(cancel: object, **callbacks: object) -> None:
+    """Refuse what cannot be called, and what does not say whether it is set.
+
+    Raises
+    ------
+    InvalidRequestError
+        It tells which it is.
+
+    """
+    if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+        raise InvalidRequestError(f"cancel: {cancel!r} is no threading.Event")
+    for field, callback in callbacks.items():
+        if callback is not None and not callable(callback):
+            raise InvalidRequestError(f"{field}: {callback!r} cannot be called")
+
+
+def each_path(paths: Paths, field: str) -> list[str]:
     """Return paths, of which one alone need be no list: its letters would be taken for names.
 
     Raises
     ------
     InvalidRequestError
-        If one is no path; ``name`` says of what.
+        If one is no text and no path, or has no name; ``field`` tells where.
 
     """
-    several = [paths] if isinstance(paths, str | bytes | os.PathLike) else paths
-    try:
-        found: list[object] = [os.fspath(path) for path in several]
-    except TypeError:
-        found = [None]
-    texts = [one for one in found if isinstance(one, str)]
-    if len(texts) < len(found):
-        raise InvalidRequestError(f"{name}: a path, or a list of paths, is wanted, not {paths!r}")
-    return texts
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        return [_one_path(paths, field)]
+    return [_one_path(path, field) for path in paths]
+
+
+def _one_path(path: object, field: str) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidRequestError(f"{field}: {path!r} is no path: give text or a Path, or several")
+    return text
 
 
 def named_targets(targets: Paths) -> list[str]:
@@ -91,11 +213,8 @@ def named_targets(targets: Paths) -> list[str]:
 
     """
     names = each_path(targets, "targets")
-    if not names or not all(names):
+    if not names:
         raise InvalidRequestError("there is no target: name a file, a folder or a device")
-    for name in names:
-        if "\0" in name:
-            raise InvalidRequestError(f"nothing can have the name {name!r}: it has a zero byte")
     return names
 
 

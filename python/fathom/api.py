@@ -1,8 +1,8 @@
 """The experiments as functions: what the command's verbs do, without a terminal.
 
-Each takes DiskSpd's arguments as ``run`` does (what they allow is allowed by whoever calls), saves
-each run in the store as it ends, and returns what ``--json`` prints, as types. ``store`` is a
-``Store``, or where it is; without it, the store that the command uses.
+Each takes a ``Request`` or DiskSpd's arguments as ``run`` does (what they allow is allowed by
+whoever calls), saves each run in the store as it ends, and returns what ``--json`` prints, as
+types. ``store`` is a ``Store``, or where it is; without it, the store that the command uses.
 
 ``on_progress`` gets how far the experiment is, after each run. ``cancel`` ends it before the next
 run, once it is set: by ``ExperimentInterrupted``, as Ctrl-C does, and what was measured is kept.
@@ -18,18 +18,24 @@ from typing import TYPE_CHECKING
 
 from fathom._given import (
     as_wrong_request,
+    check_amount,
     check_flags,
+    check_followers,
+    check_numbers,
+    check_text,
+    check_texts,
     chosen,
     each_path,
     named_target,
     named_targets,
     spelled,
     spelled_axes,
+    whole,
 )
 from fathom._permission import Permission, typed
-from fathom.engine import split_words
 from fathom.errors import ExperimentInterrupted, InvalidRequestError
 from fathom.experiments import repeat as repeating
+from fathom.experiments.asked import asked_words
 from fathom.experiments.assess import EFFORTS
 from fathom.experiments.assess import assess as assess_targets
 from fathom.experiments.axes import OPTIONS, parse_axes
@@ -70,9 +76,10 @@ if TYPE_CHECKING:
     from fathom.experiments.sweep.experiment import Sweep
     from fathom.experiments.tune.result import Tuning
     from fathom.report import Material
+    from fathom.request import Request
 
     Where = Store | str | os.PathLike[str] | None
-    Arguments = str | Sequence[str]
+    Arguments = Request | str | Sequence[str]
 
 __all__ = [
     "Report",
@@ -115,12 +122,18 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
+    check_text("metric", metric)
+    check_text("label", label)
+    check_numbers(precision=precision, confidence=confidence)
+    counts = [whole(field, one, least=1) or 0 for field, one in (("pilot", pilot), ("most", most))]
+    check_followers(cancel, on_run=on_run, on_progress=on_progress)
     with as_wrong_request():
-        policy = repeating.RepeatPolicy(metric, precision, confidence, pilot, most)
+        policy = repeating.RepeatPolicy(metric, precision, confidence, *counts)
+    words = asked_words(arguments)
     with _opened(store) as opened:
         return repeating.repeat(
             opened,
-            split_words(arguments),
+            words,
             policy,
             label=label,
             on_run=on_run or (lambda _done, _planned: None),
@@ -147,6 +160,7 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
     ``{"block": "4K..64K", "threads": [1, 2, 4], "--rate": "1000..8000"}``. Each run
     ends once its mean is known, or after ``duration_s``. ``tolerance`` is by how much an
     interpolated rate may be wrong, as a share: 0.05, or 0 (measure all) where a duration is given.
+    Of a ``Request`` the parameters take the place of its fields, and so do the times of the runs.
 
     Raises
     ------
@@ -158,14 +172,20 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
-    words, permission = typed(split_words(arguments))
+    check_text("label", label)
+    check_numbers(tolerance=tolerance)
+    duration_s = whole("duration_s", duration_s, least=1)
+    warm_up_s = whole("warm_up_s", warm_up_s, least=0)
+    seed = whole("seed", seed, least=0) or 0
+    check_followers(cancel, on_progress=on_progress)
+    axes = parse_axes(*spelled_axes(parameters, OPTIONS))
+    words, permission = typed(asked_words(arguments, [axis.option for axis in axes]))
     more: dict[str, object] = {}
     if duration_s is not None:
         more = {"mode": "fixed", "duration_s": duration_s, "warm_up_s": 5}
     if warm_up_s is not None:
         more["warm_up_s"] = warm_up_s
     share = (0.05 if duration_s is None else 0.0) if tolerance is None else tolerance
-    axes = parse_axes(*spelled_axes(parameters, OPTIONS))
     plan, _forecast = plan_sweep(words, axes, tolerance=share, seed=seed, **more)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
@@ -203,10 +223,15 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     """
     if p99_ns is not None and mean_ns is not None:
         raise InvalidRequestError("give one limit: p99_ns or mean_ns")
+    check_amount("p99_ns", p99_ns)
+    check_amount("mean_ns", mean_ns)
+    check_text("label", label)
+    check_followers(cancel, on_progress=on_progress)
     goal = Goal("mean", mean_ns) if p99_ns is None else Goal("p99", p99_ns)
-    words, permission = typed(split_words(arguments))
-    counts = f"1..{min(2 * (os.cpu_count() or 1), 64)}" if threads is None else spelled(threads)
-    plan = plan_tune(words, counts, spelled(depths), goal=goal)
+    counts = f"1..{min(2 * (os.cpu_count() or 1), 64)}"
+    counts = counts if threads is None else spelled("threads", threads)
+    words, permission = typed(asked_words(arguments, ("-t", "-o")))
+    plan = plan_tune(words, counts, spelled("depths", depths), goal=goal)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return tune_planned(
@@ -234,6 +259,8 @@ def compare(
         If a metric or the confidence is none.
 
     """
+    check_texts("metrics", metrics)
+    check_numbers(confidence=confidence)
     wanted = [*metrics] or DEFAULT_METRICS
     with as_wrong_request():
         for metric in wanted:
@@ -266,7 +293,10 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
-    (a_words, mine), (b_words, other) = typed(split_words(a)), typed(split_words(b))
+    check_texts("metrics", metrics)
+    check_text("label", label)
+    check_followers(cancel, on_progress=on_progress)
+    (a_words, mine), (b_words, other) = typed(asked_words(a)), typed(asked_words(b))
     figures = tuple(metrics) or DEFAULT_METRICS
     with as_wrong_request():
         plan = interleaved.TurnsPlan(tuple(a_words), tuple(b_words), figures)
@@ -317,6 +347,7 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
         if on_cell is not None:
             on_cell(cell, number, count, left_s)
 
+    check_followers(cancel, on_cell=on_cell)
     names, wanted = named_targets(targets), chosen("effort", effort, EFFORTS)
     check_flags(writes=writes, overwrite=overwrite)
     devices = each_path(allow_write, "allow_write")
@@ -366,6 +397,10 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
     name = named_target(target)
     check_flags(only_missing=only_missing, overwrite=overwrite)
     permission = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
+    size_bytes = whole("size_bytes", size_bytes, least=1)
+    check_amount("compress_ratio", compress_ratio)
+    check_amount("dedupe_ratio", dedupe_ratio)
+    check_followers(None, on_progress=on_progress)
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     with _opened(store) as opened:
         experiment_id = plan_fill(opened, name, asked)

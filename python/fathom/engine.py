@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fathom import _fathom
@@ -92,13 +92,13 @@ def explain(
         stands where none may, or a journal of verification that would be written over other data.
 
     """
-    asked, allowed, protected = permitted_job(
+    asked, allowed, stores = permitted_job(
         args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
     )
     if isinstance(asked, list):
         # What belongs to the command diskspd alone is refused by ``run``.
         _fathom.check_run_words(asked)
-    text = _fathom.explain_job(asked, allowed, protected)
+    text = _fathom.explain_job(asked, allowed, stores)
     explanation: dict[str, Any] = json.loads(text)
     return explanation
 
@@ -133,8 +133,8 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     allow_write
         The block devices that may be written, as ``--allow-write=`` names them: one or several.
     protect
-        Files that must never be written, nor the devices that hold them, one or several; no
-        argument overrides it.
+        Files, folders with all below them, and devices that must never be written, nor the devices
+        that hold them, one or several, which are there; no argument overrides it.
         The stores of results are protected by themselves: those that this process has opened, that
         of ``FATHOM_STORE``, and the one of the user's data folder.
     strict
@@ -184,8 +184,8 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     with let_through():
         text, failures, interruption = _fathom.run_job(
             _asked(arguments, known_as),
-            (permission.overwrite, [*permission.allow_write], strict),
-            _protected(protect),
+            _allowed(permission, protect, strict=strict),
+            own_stores(),
             tapped(on_event),
         )
     result = _read(text)
@@ -226,36 +226,26 @@ def permitted_job(
     allow_write: Paths = (),
     protect: Paths = (),
     strict: bool = False,
-) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str], bool], list[str]]:
-    """Return what the engine takes: what is requested, what is allowed, and what is protected."""
+) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str], list[str], bool], list[str]]:
+    """Return what the engine takes: what is requested, what is allowed, and the own stores."""
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
-    allowed = (permission.overwrite, [*permission.allow_write], strict)
-    return _asked(asked), allowed, _protected(protect)
+    allowed = _allowed(permission, protect, strict=strict)
+    return _asked(asked), allowed, own_stores()
 
 
-def _protected(more: Paths) -> list[str]:
-    """Return what must never be written: what is named, and always the stores of results.
-
-    Raises
-    ------
-    InvalidRequestError
-        If a folder is named, whose files would not be protected, or nothing.
-
-    """
-    named = each_path(more)
-    for path in named:
-        if not path or Path(path).is_dir():
-            raise InvalidRequestError(
-                f"protect: {path!r} is no file or device: name each one that must never be written"
-            )
-    return [*own_stores(), *named]
+def _allowed(
+    permission: Permission, protect: Paths, *, strict: bool
+) -> tuple[bool, list[str], list[str], bool]:
+    """Return what is allowed and what is protected, as the engine takes it."""
+    named = each_path(protect, "protect")
+    return permission.overwrite, [*permission.allow_write], named, strict
 
 
 def _typed(
     args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Paths
 ) -> tuple[Request | list[str], Permission]:
     """Return what is requested, and the permission that whoever calls this has given with it."""
-    given = Permission(overwrite, tuple(each_path(allow_write)))
+    given = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     # What is a request is known by its method, as its class takes 60 ms to load.
     if not isinstance(args, Sequence) and hasattr(args, "to_json"):
         return args, given
@@ -274,13 +264,20 @@ def _asked(
     return args.to_json(), shlex.join(["diskspd", *known_as]) if known_as else "fathom.Request"
 
 
+def _word(argument: object) -> str:
+    word = os.fspath(argument) if isinstance(argument, os.PathLike) else argument
+    if not isinstance(word, str):
+        raise InvalidRequestError(f"{argument!r} is no argument of a run: each is a text or a Path")
+    return word
+
+
 def split_words(args: str | Sequence[str]) -> list[str]:
     """Return the arguments as words: one text is split as a shell does.
 
     Raises
     ------
     InvalidRequestError
-        If one is no UTF-8, or a quotation has no end.
+        If one is no text or no UTF-8, or a quotation has no end.
     TypeError
         If they are neither a text nor a list of words.
 
@@ -290,7 +287,7 @@ def split_words(args: str | Sequence[str]) -> list[str]:
             f"a run is a Request, one text or a list of words, and no {type(args).__name__}"
         )
     try:
-        words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+        words = shlex.split(args) if isinstance(args, str) else [_word(arg) for arg in args]
     except ValueError as error:
         raise InvalidRequestError(f"the arguments {args!r} cannot be split: {error}") from None
     for word in words:

@@ -7,12 +7,16 @@ as starting runs on several hosts at once, or ending one whose master has gone.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom import _fathom
+from fathom._given import check_amount, check_numbers, check_text
 from fathom._text import json_of
-from fathom.engine import checked_result, permitted_job
+from fathom.engine import checked, checked_result, permitted_job
+from fathom.errors import FathomError, InvalidRequestError
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunEvent", "RunHandle"]
 
+# The engine counts nanoseconds in 64 bits.
+_LATEST_S = (2**64 - 1) // NS_PER_S
 _ENVELOPE = {"run": str, "host": str, "at_unix_ns": int, "event": str, "target": str}
 
 
@@ -116,40 +122,74 @@ class RunHandle:
             If the arguments are wrong; nothing was touched.
 
         """
+        check_amount("lease_s", lease_s)
+        if not isinstance(live, bool):
+            raise InvalidRequestError(f"live: {live!r} is neither True nor False")
         job = permitted_job(
             args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
         )
+        # What a fork copies is no run: its threads stay in the process that made it.
+        self._process = os.getpid()
+        self._asking = Lock()
+        self._outcome: tuple[Result, list[str]] | FathomError | None = None
         self._run = _fathom.Run(*job, live, lease_s)
+        self._name = self._run.name()
 
     @property
     def name(self) -> str:
         """A word that no other run has; its events carry it."""
-        return self._run.name()
+        return self._name
 
     def start(self, at_unix_s: float | None = None) -> None:
         """Let the load begin at an instant (``time.time()``), or once all is prepared.
 
         The first instant counts. ``began_unix_ns`` of the result's time spans says when it began.
+
+        Raises
+        ------
+        InvalidRequestError
+            If it is no instant in seconds, such as one in nanoseconds.
+        FathomError
+            If the run is over.
+
         """
+        check_numbers(at_unix_s=at_unix_s)
         at_s = 0.0 if at_unix_s is None else at_unix_s
-        self._run.start(max(0, round(at_s * NS_PER_S)))
+        if at_s > _LATEST_S:
+            raise InvalidRequestError(
+                f"at_unix_s: {at_unix_s!r} is no instant in seconds, as time.time() gives it"
+            )
+        self._held().start(max(0, round(at_s * NS_PER_S)))
 
     def stop(self, reason: str = "") -> None:
-        """End the run; its result has what was measured until then, and the reason."""
-        self._run.stop(reason)
+        """End the run; its result has what was measured until then, and the reason.
+
+        Of a run that is over, nothing changes.
+
+        Raises
+        ------
+        InvalidRequestError
+            If the reason is no text.
+
+        """
+        check_text("reason", reason)
+        self._held().stop(reason.encode("utf-8", "replace").decode())
 
     def renew(self) -> None:
         """Let the lease begin again."""
-        self._run.renew()
+        self._held().renew()
 
     def events(self) -> Iterator[RunEvent]:
-        """Return the events, each as it comes, up to the end of the run."""
-        while (text := self._run.next_event()) is not None:
+        """Return the events, each as it comes, up to the end of the run.
+
+        Each is given once: to one of those who ask.
+        """
+        while (text := self._held().next_event()) is not None:
             if text:
                 yield RunEvent.from_json(text)
 
     def result(self, *, check: bool = True) -> Result:
-        """Wait for the end of the run, and return its result, once.
+        """Wait for the end of the run, and return its result: the same to all who ask.
 
         Raises
         ------
@@ -159,11 +199,36 @@ class RunHandle:
             If the run began and failed, and ``check`` is true.
         DataFaultError
             If verification found wrong data, and ``check`` is true.
+        FathomError
+            If the handle was let go, or a fork copied it from another process.
 
         """
+        self._held()
+        with self._asking:
+            if self._outcome is None:
+                self._outcome = self._ended()
+        if isinstance(self._outcome, FathomError):
+            raise type(self._outcome)(*self._outcome.args)
+        result, failures = self._outcome
+        return checked(result, failures) if check else result
+
+    def _ended(self) -> tuple[Result, list[str]] | FathomError:
+        """Wait for the end of the run, and return what it came to."""
         for _event in self.events():
             pass
-        return checked_result(*self._run.result(), check=check)
+        try:
+            text, failures = self._run.result()
+        except FathomError as error:
+            return error
+        return checked_result(text, failures, check=False), failures
+
+    def _held(self) -> _fathom.Run:
+        """Return the run, unless it is that of another process."""
+        if self._process != os.getpid():
+            raise FathomError(
+                f"this run belongs to process {self._process}, which forked: make a RunHandle here"
+            )
+        return self._run
 
     def __enter__(self) -> Self:
         """Return the handle."""
@@ -171,5 +236,6 @@ class RunHandle:
 
     def __exit__(self, *_raised: object) -> None:
         """End the run, if it is not over."""
-        if (run := getattr(self, "_run", None)) is not None:
+        run = getattr(self, "_run", None)
+        if run is not None and self._process == os.getpid():
             run.close()

@@ -12,6 +12,7 @@ use fathom_sys::clock::now_ns;
 use serde_json::Value;
 
 use crate::bench::{Bench, bytes};
+use crate::unseen::apart;
 
 const LOAD: &str = "-W0 -d30 -b4K --stop-ios=9 t.dat";
 /// Behind this a command hangs.
@@ -250,4 +251,59 @@ fn a_result_that_was_removed_in_mid_run_is_written_again() {
     let ended = running.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(is_result(&bench.path("r.json")));
+}
+
+#[test]
+fn a_file_that_the_shell_had_opened_was_replaced_and_called_moved() {
+    let bench = Bench::new();
+    let run = |more: &str, redirection: &str| {
+        let program = env!("CARGO_BIN_EXE_diskspd");
+        let script = format!("exec {program} {more} {LOAD} {redirection}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(bench.path("")).output().unwrap()
+    };
+    let text = |name: &str| String::from_utf8(bytes(&bench.path(name))).unwrap();
+    for path in ["/dev/fd/3", "/proc/self/fd/3"] {
+        let output = run(&format!("--json={path}"), "3>new.json");
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        let result: Value = serde_json::from_str(&text("new.json")).unwrap();
+        assert!(result["schema_version"].is_u64());
+        fs::write(bench.path("kept.json"), "mine\n").unwrap();
+        let output = run(&format!("--json={path}"), "3>>kept.json");
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        let result: Value =
+            serde_json::from_str(text("kept.json").strip_prefix("mine\n").unwrap()).unwrap();
+        assert!(result["schema_version"].is_u64());
+    }
+    fs::write(bench.path("kept.json"), "mine").unwrap();
+    for (more, redirection, code, words) in [
+        ("--json=/dev/fd/3", "3<kept.json", 3, "open for reading only"),
+        ("--json=/dev/fd/9", "", 3, "nothing is open under this number"),
+        ("--json=/dev/fd/3", "3>>t.dat", 2, "a target of this run"),
+        ("--protect=kept.json --json=/dev/fd/3", "3>>kept.json", 2, "it is protected"),
+        ("--protect=. --json=/dev/fd/3", "3>>kept.json", 2, "below the protected"),
+    ] {
+        let output = run(more, redirection);
+        assert_eq!(output.status.code(), Some(code), "{more}: {}", told(&output));
+        assert!(told(&output).contains(words), "{more}: {}", told(&output));
+    }
+    assert_eq!(text("kept.json"), "mine");
+}
+
+#[test]
+fn a_result_whose_file_is_mounted_by_itself_was_lost_behind_the_run() {
+    let bench = Bench::new();
+    for name in ["r.json", "store.json"] {
+        fs::write(bench.path(name), "").unwrap();
+    }
+    let Some(mut command) = apart(&["--mount"]) else { return };
+    let program = env!("CARGO_BIN_EXE_diskspd");
+    let script = format!(
+        "mount --bind store.json r.json && {program} --json=r.json {LOAD} && exec {program} --json=r.json {LOAD}"
+    );
+    let output = command.args(["sh", "-c", &script]).current_dir(bench.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let result: Value = serde_json::from_slice(&bytes(&bench.path("store.json"))).unwrap();
+    assert!(result["schema_version"].is_u64());
+    assert!(bytes(&bench.path("r.json")).is_empty());
 }

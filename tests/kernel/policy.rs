@@ -252,3 +252,126 @@ fn what_the_policy_protects_was_written_through_a_loop_device() {
     let Some(output) = under_policy(&bench, &protect, 0o644, &args) else { return };
     is_refused(&output, "under another name", device.image(), &before);
 }
+
+/// Runs behind a command of the shell, in a mount namespace of its own.
+fn behind(first: &str, bench: &Bench, args: &str) -> Option<Output> {
+    let mut command = apart(&["--mount"])?;
+    let script = format!("{first} && exec {} {args}", env!("CARGO_BIN_EXE_diskspd"));
+    Some(command.args(["sh", "-c", &script]).current_dir(bench.path("")).output().unwrap())
+}
+
+/// A folder `db` with `sub/f.dat` in it, and its zeros.
+fn folder(bench: &Bench) -> (PathBuf, Vec<u8>) {
+    for name in ["db/sub", "db/upper", "db/work", "db/inner", "low", "work", "up", "out", "merged"]
+    {
+        fs::create_dir_all(bench.path(name)).unwrap();
+    }
+    let kept = bench.path("db/sub/f.dat");
+    zeros(&kept);
+    fs::write(bench.path("plain"), "").unwrap();
+    let before = bytes(&kept);
+    (kept, before)
+}
+
+#[test]
+fn a_folder_that_was_protected_by_an_option_was_written_in() {
+    let bench = Bench::new();
+    let (kept, before) = folder(&bench);
+    symlink("db", bench.path("soft")).unwrap();
+    symlink("db/sub/f.dat", bench.path("softer")).unwrap();
+    fs::hard_link(&kept, bench.path("hard")).unwrap();
+    let name = bench.path("").file_name().unwrap().to_str().unwrap().to_owned();
+    let whole = bench.path("db").display().to_string();
+    for protect in ["db", "db/", "./db/.", "low/../db", "soft", &format!("../{name}/db"), &whole] {
+        for target in [
+            "db/sub/f.dat",
+            "low/../db/sub/f.dat",
+            "soft/sub/f.dat",
+            "softer",
+            "hard",
+            "-c1M db/new.dat",
+            "--explain -c1M soft/sub/new.dat",
+            "--json=db/new.dat t.dat",
+            "--verify-journal=db/new.dat t.dat",
+        ] {
+            let args = format!("{LOAD} --overwrite --protect={protect} --protect=plain {target}");
+            let output = bench.run(&args);
+            let all = format!("{}{}", told(&output), String::from_utf8_lossy(&output.stdout));
+            assert!(all.contains(&format!("below the protected {protect}")), "{args}: {all}");
+            assert_eq!(output.status.code(), Some(2), "{args}: {all}");
+        }
+    }
+    assert!(bytes(&kept) == before && !bench.path("db/new.dat").exists());
+    let output = bench.run(&format!("{LOAD} --protect=db t.dat"));
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
+#[test]
+fn a_folder_that_was_protected_by_an_option_was_written_under_other_names() {
+    let bench = Bench::new();
+    let (kept, before) = folder(&bench);
+    let over = |lower: &str, upper: &str, work: &str| {
+        format!("mount -t overlay -o lowerdir={lower},upperdir={upper},workdir={work} none merged")
+    };
+    for (first, args) in [
+        ("mount --bind db/sub out", "--protect=db out/f.dat"),
+        ("mount --bind db/sub out", "--protect=db -c1M out/new.dat"),
+        ("mount --bind db/sub out", "--protect=out -c1M db/sub/new.dat"),
+        ("mount --bind db/sub/f.dat plain", "--protect=db plain"),
+        (
+            "mount -t tmpfs none db/inner && mount --bind db/inner out",
+            "--protect=db -c1M out/new.dat",
+        ),
+        (&over("low", "db/upper", "db/work"), "--protect=db -c1M merged/new.dat"),
+        (&over("low", "up", "work"), "--protect=merged -c1M up/new.dat"),
+        (&over("low", "up", "work"), "--protect=merged -c1M low/new.dat"),
+        (&over("low", "up", "work"), "--protect=up -c1M merged/new.dat"),
+    ] {
+        let Some(output) = behind(first, &bench, &format!("{LOAD} --overwrite {args}")) else {
+            return;
+        };
+        assert!(told(&output).contains("below the protected"), "{args}: {}", told(&output));
+        is_refused(&output, "it is never written to", &kept, &before);
+        for place in ["db/sub", "up", "low"] {
+            assert!(!bench.path(place).join("new.dat").exists(), "{first}, {args}");
+        }
+    }
+}
+
+#[test]
+fn what_is_protected_was_written_through_a_device_or_a_file_system_on_it() {
+    let _turn = turn();
+    let Some(device) = Loop::attach("/dev/loop7", 64 << 20) else { return };
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("out")).unwrap();
+    let (image, before) = (device.image(), bytes(device.image()));
+    let folder = image.parent().unwrap().display().to_string();
+    let args = format!("{LOAD} --protect={folder} {} {}", device.leave(), device.name());
+    is_refused(&bench.run(&args), "lies below the protected", image, &before);
+    for protect in [device.name(), &folder, image.to_str().unwrap()] {
+        let first = format!("mkfs.ext4 -qF {0} && mount {0} out", device.name());
+        let args = format!("{LOAD} --protect={protect} -c1M out/new.dat && false");
+        let Some(output) = behind(&first, &bench, &args) else { return };
+        let words = format!("its file system lies on the protected {protect}");
+        assert!(told(&output).contains(&words), "{protect}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{protect}: {}", told(&output));
+    }
+}
+
+#[test]
+fn what_is_not_there_was_taken_for_what_is_protected() {
+    let bench = Bench::new();
+    for (protect, words) in [
+        ("--protect=/no/such/place", "--protect=/no/such/place protects nothing"),
+        ("--protect=t.dat/", "--protect=t.dat/ protects nothing"),
+        ("--protect=plain.dat --protect=new.dat", "--protect=plain.dat protects nothing"),
+        ("--protect=", "the name of the file is missing"),
+    ] {
+        for more in ["", "--explain", "--json=r.json"] {
+            let output = bench.run(&format!("{LOAD} {more} {protect} -c1M other.dat"));
+            assert_eq!(output.status.code(), Some(3), "{protect}: {}", told(&output));
+            assert!(told(&output).contains(words), "{protect}: {}", told(&output));
+        }
+    }
+    assert!(!bench.path("other.dat").exists() && !bench.path("r.json").exists());
+}

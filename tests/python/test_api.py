@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -14,7 +15,6 @@ from fathom.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from fathom.experiments.progress import Progress
 
@@ -163,27 +163,42 @@ def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
         ),
         (
             lambda x, at: ANYHOW.prepare(x, size_bytes=1.5, store=at),
-            "whole number of bytes, not 1.5",
+            "size_bytes: 1.5 is no whole number",
         ),
-        (lambda x, at: ANYHOW.prepare(x, size_bytes=True, store=at), "of bytes, not True"),
-        (lambda x, at: ANYHOW.prepare(x, size_bytes="4G", store=at), "of bytes, not '4G'"),
-        (lambda x, at: ANYHOW.prepare(x, compress_ratio="2", store=at), "--compress is a ratio"),
-        (lambda x, at: ANYHOW.prepare(x, dedupe_ratio=True, store=at), "--dedupe is a ratio"),
+        (
+            lambda x, at: ANYHOW.prepare(x, size_bytes=True, store=at),
+            "size_bytes: True is no whole number",
+        ),
+        (
+            lambda x, at: ANYHOW.prepare(x, size_bytes="4G", store=at),
+            "size_bytes: '4G' is no whole number",
+        ),
+        (
+            lambda x, at: ANYHOW.prepare(x, compress_ratio="2", store=at),
+            "compress_ratio: '2' is no number",
+        ),
+        (
+            lambda x, at: ANYHOW.prepare(x, dedupe_ratio=True, store=at),
+            "dedupe_ratio: True is no number",
+        ),
         (lambda x, at: ANYHOW.prepare(x, overwrite="no", store=at), "overwrite is True or False"),
         (lambda x, at: ANYHOW.prepare(x, only_missing=1, store=at), "only_missing is True or"),
-        (lambda x, at: ANYHOW.prepare(x, allow_write=None, store=at), "allow_write: a path"),
-        (lambda _, at: ANYHOW.prepare("", size_bytes=1, store=at), "there is no target"),
+        (
+            lambda x, at: ANYHOW.prepare(x, allow_write=None, store=at),
+            "allow_write: None is no path",
+        ),
+        (lambda _, at: ANYHOW.prepare("", size_bytes=1, store=at), "'' is no path"),
         (lambda _, at: ANYHOW.prepare(None, store=at), "the path of a file or device, not None"),
         (
             lambda _, at: ANYHOW.prepare(b"x", size_bytes=1, store=at),
             "of a file or device, not b'x'",
         ),
-        (lambda x, at: ANYHOW.prepare(x + "\0", size_bytes=1, store=at), "has a zero byte"),
+        (lambda x, at: ANYHOW.prepare(x + "\0", size_bytes=1, store=at), "is no path"),
         (lambda x, at: ANYHOW.prepare(x + "/", size_bytes=1, store=at), "there is no such folder"),
-        (lambda x, at: ANYHOW.assess([x, ""], store=at), "there is no target"),
-        (lambda _, at: ANYHOW.assess(None, store=at), "targets: a path, or a list"),
+        (lambda x, at: ANYHOW.assess([x, ""], store=at), "'' is no path"),
+        (lambda _, at: ANYHOW.assess(None, store=at), "targets: None is no path"),
         (lambda x, at: ANYHOW.assess(x, writes="no", store=at), "writes is True or False"),
-        (lambda x, at: ANYHOW.assess(x, allow_write=[5], store=at), "allow_write: a path"),
+        (lambda x, at: ANYHOW.assess(x, allow_write=[5], store=at), "allow_write: 5 is no path"),
     ],
 )
 def test_a_wrong_value_is_a_wrong_request_and_nothing_is_begun(
@@ -260,17 +275,45 @@ def test_one_path_that_is_protected_is_no_list_of_letters(tmp_path: Path) -> Non
     assert path.read_bytes() == b"do not lose me\n" * 4096
 
 
-@pytest.mark.parametrize("name", ["keep", "keep/", ""])
+@pytest.mark.parametrize("name", ["keep", "keep/", "./keep/.", "../{}/keep", "link"])
 def test_a_folder_is_not_taken_for_what_is_protected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """A folder protected nothing in it on the command line, and was refused in Python."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keep").mkdir()
+    (tmp_path / "link").symlink_to("keep")
+    name = name.format(tmp_path.name)
     load = "-c64K -b4K -w100 -d1 -W0 --stop-ios=3 keep/x.dat"
-    for function in (fathom.run, fathom.explain, fathom.RunHandle, fathom.WriteGrant):
-        with pytest.raises(fathom.InvalidRequestError, match="is no file or device: name each"):
-            function(load, protect=name)
+    (tmp_path / "more").mkdir()
+    given: list[str | list[str | Path]] = [name, ["more", Path(name)]]
+    for protect in given:
+        for function in (fathom.run, fathom.WriteGrant):
+            with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+                function(load, protect=protect)
+        with fathom.RunHandle(load, protect=protect) as handle:
+            handle.start()
+            with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+                handle.result()
+        assert not fathom.explain(load, protect=protect)["would_run"]
+    with pytest.raises(fathom.RefusedError, match="lies below the protected"):
+        fathom.run(f"--protect={name} {load}")
     assert not (tmp_path / "keep" / "x.dat").exists()
+    fathom.run(load.replace("keep/", ""), protect=name)
+    assert (tmp_path / "x.dat").exists()
+
+
+@pytest.mark.parametrize("wrong", ["", "none", ["keep", ""], b"keep", 5, None, [Path("keep"), 7]])
+def test_what_is_not_there_is_not_taken_for_what_is_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str | list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep").mkdir()
+    load = "-c64K -b4K -w100 -d1 -W0 --stop-ios=3 x.dat"
+    for function in (fathom.run, fathom.explain, fathom.WriteGrant):
+        with pytest.raises(fathom.InvalidRequestError, match=r"is no path|protects nothing"):
+            function(load, protect=wrong)
+    assert not (tmp_path / "x.dat").exists()
 
 
 def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:

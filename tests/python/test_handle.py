@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
@@ -153,3 +155,91 @@ def test_what_is_no_event_is_a_value_error(text: str, words: str) -> None:
 def test_events_can_be_members_of_sets() -> None:
     text = '{"run": "r", "host": "h", "at_unix_ns": 1, "event": "e", "more": [1]}'
     assert len({RunEvent.from_json(text), RunEvent.from_json(text)}) == 1
+
+
+def test_a_result_was_given_to_nobody_where_two_threads_asked(tmp_path: Path) -> None:
+    handle = RunHandle(f"{NULL} -d2 {tmp_path}/x", live=True)
+    handle.start()
+    found: list[object] = []
+    asking = [threading.Thread(target=lambda: found.append(handle.result())) for _ in range(3)]
+    following = threading.Thread(target=lambda: [*handle.events()])
+    for thread in (*asking, following):
+        thread.start()
+    for thread in (*asking, following):
+        thread.join(60)
+        assert not thread.is_alive()
+    assert found == [handle.result()] * 3
+    assert [*handle.events()] == []
+    handle.stop("it is over")
+    assert handle.name
+
+
+def test_a_refusal_was_called_a_result_that_was_given(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_bytes(b"somebody's letters " * 1000)
+    with RunHandle(f"-w100 -b4K -d1 -W0 {theirs}") as handle:
+        handle.start()
+        for _ in range(2):
+            with pytest.raises(fathom.RefusedError, match="theirs"):
+                handle.result()
+    missing = RunHandle(f"-b4K -d1 -W0 {tmp_path}/missing")
+    missing.start()
+    for _ in range(2):
+        with pytest.raises(fathom.RunFailedError, match="does not exist"):
+            missing.result()
+    assert not missing.result(check=False).time_spans[0].complete
+
+
+def test_a_handle_that_was_let_go_has_no_result(tmp_path: Path) -> None:
+    with RunHandle(f"{NULL} -d600 {tmp_path}/x") as handle:
+        pass
+    with pytest.raises(fathom.FathomError, match="is over"):
+        handle.result()
+    handle.stop()
+
+
+def test_a_result_was_awaited_forever_behind_a_fork(tmp_path: Path) -> None:
+    words = (
+        "import fathom, os, sys\n"
+        f"handle = fathom.RunHandle('{NULL} -d2 {tmp_path}/x')\n"
+        "handle.start()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    for ask in (handle.result, handle.stop, handle.renew, lambda: [*handle.events()]):\n"
+        "        try:\n"
+        "            ask()\n"
+        "        except fathom.FathomError as error:\n"
+        "            print('forked' in str(error), flush=True)\n"
+        "    with handle:\n"
+        "        pass\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "print(handle.result().raw['time_spans'][0]['outcome'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.split() == ["True"] * 4 + ["complete"], done.stderr
+
+
+def test_instants_leases_and_reasons_that_are_none_were_raw_errors(tmp_path: Path) -> None:
+    load = f"{NULL} -d600 {tmp_path}/x"
+    lease: Any
+    for lease in (0, -1, math.nan, math.inf, "1", 1e300, True):
+        with pytest.raises(fathom.InvalidRequestError):
+            RunHandle(load, lease_s=lease)
+    live: Any
+    for live in ("yes", 1, None):
+        with pytest.raises(fathom.InvalidRequestError):
+            RunHandle(load, live=live)
+    with RunHandle(load) as handle:
+        instant: Any
+        for instant in (math.nan, math.inf, -math.inf, 1e300, "x", True, time.time_ns()):
+            with pytest.raises(fathom.InvalidRequestError, match="at_unix_s"):
+                handle.start(instant)
+        reason: Any
+        for reason in (None, 5, b"x"):
+            with pytest.raises(fathom.InvalidRequestError, match="reason"):
+                handle.stop(reason)
+        handle.stop("\ud800")
+        assert handle.result(check=False).raw["ended_by"] == {"holder": {"reason": "?"}}

@@ -129,16 +129,16 @@ def test_what_was_protected_in_words_is_not_written_by_their_request(tmp_path: P
 
 
 def test_strict_is_given_beside_a_request_as_among_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[bool, list[str], bool]] = []
+    seen: list[tuple[object, ...]] = []
 
-    def told(_asked: object, permission: tuple[bool, list[str], bool], _protect: object) -> str:
+    def told(_asked: object, permission: tuple[object, ...], _stores: object) -> str:
         seen.append(permission)
         return "{}"
 
     monkeypatch.setattr("fathom.engine._fathom.explain_job", told)
     fathom.explain(fathom.parse("x"), strict=True)
     fathom.explain(fathom.parse("x"))
-    assert seen == [(False, [], True), (False, [], False)]
+    assert seen == [(False, [], [], True), (False, [], [], False)]
 
 
 BASE = fathom.parse("-b4K -r -w30 --engine=null x")

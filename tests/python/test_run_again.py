@@ -180,3 +180,28 @@ def test_any_request_is_the_same_behind_result_and_store(kept: Store, request: R
     result = Result.from_json(json.dumps(raw | {"request": whole.to_dict()}))
     number = kept.runs.save(result, [])
     assert kept.runs.get(number).result.request == whole
+
+
+def test_a_file_beside_was_taken_for_what_a_stored_run_was_meant_to_be(
+    kept: Store, tmp_path: Path
+) -> None:
+    """``run @10`` was refused, and a label, where a file of nearly that name was there."""
+    for name in ("@2", "@10", "labels"):
+        (tmp_path / name).write_bytes(b"")
+    first = command("run", *PACED, "x.dat", "--label", "label", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    again = command("run", "--json", "@1", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert len(_requests(kept)) == 2
+    missing = command("run", "@11", cwd=tmp_path)
+    assert "did you mean" not in missing.stderr
+    assert "11" in missing.stderr
+    labelled = command("run", *PACED[:1], *PACED[2:], "x.dat", "--label", "label", cwd=tmp_path)
+    assert "did you mean" not in labelled.stderr
+
+
+def test_a_file_behind_the_end_of_options_was_taken_for_a_stored_run(tmp_path: Path) -> None:
+    done = command("run", "--json", *PACED, "--", "@1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    request = Result.from_json(done.stdout).request.to_dict()
+    assert request["profile"]["time_spans"][0]["targets"][0]["path"] == "./@1"

@@ -1,6 +1,7 @@
 //! Where a result is to go: asked before anything is measured, so that a long test is not in vain and
 //! nothing of value is written over.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, FileType};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -19,6 +20,9 @@ use crate::whole_file::Place;
 /// Names of standard output, which is written to as it stands.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
+/// Where Linux shows the descriptors of this process.
+const DESCRIPTORS: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"];
+
 /// `ENXIO` of Linux: nobody has opened the pipe for reading.
 const NO_READER: i32 = 6;
 
@@ -32,7 +36,7 @@ pub struct Beside<'a> {
     pub journal: Option<&'a Path>,
     /// What is there may be lost.
     pub may_overwrite: bool,
-    /// Places in which nothing is written.
+    /// Places where nothing is written, nor below them.
     pub protect: &'a [PathBuf],
 }
 
@@ -95,23 +99,30 @@ fn look<'a>(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(wrong(error)),
     };
-    if kind.is_none() {
-        check_folder(path)?;
+    let is_open = is_descriptor(path);
+    match kind {
+        None if is_open => {
+            let why = "nothing is open under this number; open it, as 3>FILE does, or name a file";
+            return Err(Obstacle::Wrong(why.to_owned()));
+        }
+        None => check_folder(path)?,
+        Some(_) => {}
     }
-    let is_file = kind.is_none_or(|kind| kind.is_file());
+    let is_file = !is_open && kind.is_none_or(|kind| kind.is_file());
     if is_file {
         may_replace(&fs::canonicalize(path).unwrap_or_else(|_| real_path(path)))
             .map_err(|why| denied(&why))?;
     }
     let place = is_file.then(|| Place::look(path, may_overwrite)).transpose().map_err(wrong)?;
     // Before anything that was given is looked at.
-    let object = place.as_ref().and_then(Place::object);
-    if let Some(finding) = forbidden_place(path, object, protect) {
+    let opened = if is_open { identity::of(path).ok() } else { None };
+    let object = opened.or_else(|| place.as_ref().and_then(Place::object));
+    if let Some(finding) = forbidden_place(path, object, (protect, &[])) {
         return Err(Obstacle::Refused(format!("{finding}; name another file for the result")));
     }
     // A target may hang: it is looked at only where its name, or what stands there, does not tell.
     let doubtful = place.as_ref().filter(|place| may_overwrite || place.is_empty());
-    let object = doubtful.and_then(Place::object);
+    let object = opened.or_else(|| doubtful.and_then(Place::object));
     if targets.into_iter().any(|target| is_same(path, Path::new(target), object)) {
         let why = "it is a target of this run; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
@@ -143,6 +154,9 @@ fn stream(path: &Path, kind: FileType) -> Result<Destination, Obstacle> {
     if kind.is_dir() {
         return wrong("it is a directory; name a file in it");
     }
+    if kind.is_file() {
+        return behind_what_is_there(path);
+    }
     if kind.is_socket() {
         return wrong("it is a socket; name a file, or a pipe");
     }
@@ -153,6 +167,32 @@ fn stream(path: &Path, kind: FileType) -> Result<Destination, Obstacle> {
         }
         Err(error) => wrong(&format!("{error}; name another place")),
     }
+}
+
+/// Whether a path names what this process was given open, such as `/dev/fd/3`.
+fn is_descriptor(path: &Path) -> bool {
+    let is_number = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    let is_there = |folder: &Path| DESCRIPTORS.iter().any(|known| folder == Path::new(known));
+    let is_one = path.parent().is_some_and(is_there) && path.file_name().is_some_and(is_number);
+    is_one || path == Path::new("/dev/stderr")
+}
+
+/// Opens a file that this process was given open, as another program may: what is in it stays.
+fn behind_what_is_there(path: &Path) -> Result<Destination, Obstacle> {
+    /// `O_WRONLY` and `O_RDWR` of Linux.
+    const WRITES: u32 = 0o3;
+    let wrong = |why: &str| Obstacle::Wrong(format!("{why}; open it for writing, or name a file"));
+    let name = path.file_name().filter(|name| *name != "stderr").unwrap_or("2".as_ref());
+    let told = fs::read_to_string(Path::new("/proc/self/fdinfo").join(name)).unwrap_or_default();
+    // proc(5): the flags of open(2), in octal digits.
+    let flags = told.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    if flags.is_none_or(|flags| flags & WRITES == 0) {
+        return Err(wrong("it is open for reading only"));
+    }
+    let opened = File::options().append(true).open(path);
+    let opened = opened.map_err(|error| wrong(&error.to_string()))?;
+    Ok(Destination::Stream(path.to_owned(), opened))
 }
 
 /// Whether both names lead to the same place, or, if that is doubtful, the target to this object.

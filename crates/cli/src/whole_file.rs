@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_core::report::json;
+use fathom_sys::access::is_mounted_alone;
 use fathom_sys::held::{Directory, Held, Removal};
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path};
@@ -63,6 +64,12 @@ impl Place {
         self.found.as_ref().map(|found| found.metadata(&self.path)).transpose()
     }
 
+    /// Whether the file itself is mounted, so that no other one can take its place.
+    fn is_mounted(&self) -> bool {
+        let real = || fs::canonicalize(&self.path).unwrap_or_else(|_| real_path(&self.path));
+        self.found.is_some() && is_mounted_alone(&real())
+    }
+
     /// Whether the file has no content now.
     pub fn is_empty(&self) -> bool {
         matches!(self.metadata(), Ok(Some(found)) if found.len() == 0)
@@ -83,9 +90,12 @@ impl Place {
     /// Writes a file beside the place, flushes it, and puts it there in one step (`renameat2(2)`), if what
     /// was looked at still stands there; if something else does, that stays, and the result has another name.
     ///
-    /// A file whose folder takes no other is written as it stands. A process that is killed leaves at most
-    /// the unfinished file, which the next one takes over.
+    /// A file whose folder takes no other, or that is mounted there by itself, is written as it stands. A
+    /// process that is killed leaves at most the unfinished file, which the next one takes over.
     pub fn write(&self, content: &[u8]) -> io::Result<()> {
+        if self.is_mounted() {
+            return self.in_place(content);
+        }
         let mode = self.metadata()?.map_or(PRIVATE, |found| found.mode() & PRIVATE);
         let name = unfinished(&self.name);
         let mut file = match self.claimed(&name) {

@@ -258,6 +258,7 @@ pub fn adopt(job: &Job, seen: &prepare::Seen) -> Result<(), RunError> {
     // Data of others are what it is for, and speak against nothing.
     let unfit = |errors| Unfit { errors, refusals: Vec::new() };
     let plan = resolve(job.profile(), &options, &host).map_err(unfit)?.plan;
+    unfit::protect_nothing(job).map_or(Ok(()), |errors| Err(unfit(errors)))?;
     prepare::adopt(&plan, &job.permission, seen).map_err(RunError::Refused)
 }
 

@@ -24,7 +24,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::network;
 use fathom_core::report::json;
-use fathom_core::request::Job;
+use fathom_core::request::{self, Job};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
@@ -87,9 +87,9 @@ fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
-/// What a person has typed for this run: that data may be written over, which devices may be written, and
-/// that a run whose targets cannot be seen whole is refused.
-type Permission = (bool, Vec<String>, bool);
+/// What a person has typed for this run: that data may be written over, which devices may be written, what
+/// must not be, and that a run whose targets cannot be seen whole is refused.
+type Permission = (bool, Vec<String>, Vec<PathBuf>, bool);
 
 /// Whether an argument lets data be destroyed.
 #[pyfunction]
@@ -135,11 +135,12 @@ fn log_in(user: &str, password: String) {
 }
 
 /// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
-/// store of this user, or one of `protect`.
+/// store of this user, or one of `stores`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn forbidden_path(py: Python<'_>, path: PathBuf, protect: Vec<PathBuf>) -> Option<String> {
-    py.detach(|| guard::forbidden_path(&path, &protect)).map(|finding| finding.to_string())
+fn forbidden_path(py: Python<'_>, path: PathBuf, stores: Vec<PathBuf>) -> Option<String> {
+    let found = py.detach(|| guard::forbidden_path(&path, &[], &stores));
+    found.map(|finding| finding.to_string())
 }
 
 /// The job with its permission, which stands beside what is requested: this may come from a file, a store or
@@ -148,7 +149,7 @@ fn permitted(
     py: Python<'_>,
     asked: &Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<(Job, Act)> {
     if let Asked::Words(words) = asked
         && let Some(found) = words.iter().find(|argument| flags::is_permission(argument))
@@ -158,10 +159,11 @@ fn permitted(
         return Err(RefusedError::new_err(format!("{found} stands {words}")));
     }
     let (mut job, act) = job_of(py, asked)?;
-    let (overwrite, allow_write, strict) = permission;
-    (job.permission.overwrite, job.permission.allow_write) = (overwrite, allow_write);
-    job.permission.strict |= strict;
+    let (overwrite, allow_write, protect, strict) = permission;
+    let strict = strict || job.permission.strict;
     job.permission.protect.extend(protect);
+    job.permission =
+        request::Permission { overwrite, allow_write, stores, strict, ..job.permission };
     Ok((job, act))
 }
 
@@ -172,15 +174,15 @@ fn explain_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<String> {
-    let (job, _) = permitted(py, &asked, permission, protect)?;
+    let (job, _) = permitted(py, &asked, permission, stores)?;
     let wrong = |unfit: Unfit| translate(unfit.into());
     let explanation = py.detach(|| explain(&job)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
 }
 
-/// Runs what is requested. What `protect` names is never written. A callback gets the events of the run,
+/// Runs what is requested. The stores are never written. A callback gets the events of the run,
 /// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
@@ -188,10 +190,10 @@ fn run_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    let (mut job, act) = permitted(py, &asked, permission, stores)?;
     if let Some(reason) = not_here(&job, act) {
         return Err(InvalidRequestError::new_err(reason));
     }
@@ -281,11 +283,11 @@ impl Run {
         py: Python<'_>,
         asked: Asked,
         permission: Permission,
-        protect: Vec<PathBuf>,
+        stores: Vec<PathBuf>,
         live: bool,
         lease_s: Option<f64>,
     ) -> PyResult<Self> {
-        let (mut job, act) = permitted(py, &asked, permission, protect)?;
+        let (mut job, act) = permitted(py, &asked, permission, stores)?;
         if let Some(reason) = not_here(&job, act) {
             return Err(InvalidRequestError::new_err(reason));
         }
@@ -308,10 +310,11 @@ impl Run {
         Ok(())
     }
 
-    /// Ends it.
-    fn stop(&self, reason: String) -> PyResult<()> {
-        self.handle()?.stop(EndedBy::Holder { reason });
-        Ok(())
+    /// Ends it, if it is not over.
+    fn stop(&self, reason: String) {
+        if let Ok(handle) = self.handle() {
+            handle.stop(EndedBy::Holder { reason });
+        }
     }
 
     /// The lease begins again.
@@ -321,13 +324,13 @@ impl Run {
     }
 
     /// The next event as JSON, after at most 50 ms; empty if there was none, nothing once the run is over.
-    fn next_event(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let handle = self.handle()?;
-        Ok(match py.detach(|| handle.next(SIGNAL_CHECK)) {
+    fn next_event(&self, py: Python<'_>) -> Option<String> {
+        let Ok(handle) = self.handle() else { return None };
+        match py.detach(|| handle.next(SIGNAL_CHECK)) {
             Next::Event(told) => Some(json::write_event(&told)),
             Next::Nothing => Some(String::new()),
             Next::Over => None,
-        })
+        }
     }
 
     /// Ends it without its result, if that was not given.
@@ -338,11 +341,10 @@ impl Run {
 
     /// The result as JSON, once the run is over, and why it failed, sentence by sentence.
     fn result(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
-        let handle = self.0.lock().ok().and_then(|mut handle| handle.take()).ok_or_else(given)?;
-        let handle = Arc::try_unwrap(handle).map_err(|_| {
-            FathomError::new_err("another thread still waits for events of this run")
-        })?;
-        let finished = py.detach(|| handle.result()).map_err(translate)?;
+        let handle = self.handle()?;
+        let finished = py.detach(|| handle.finish()).ok_or_else(given)?;
+        drop(self.0.lock().ok().and_then(|mut held| held.take()));
+        let finished = finished.map_err(translate)?;
         Ok((json::write(&finished.result), finished.failures))
     }
 }
@@ -354,7 +356,7 @@ impl Run {
 }
 
 fn given() -> PyErr {
-    FathomError::new_err("this run is over, and its result was given")
+    FathomError::new_err("this run is over: its result was given, or it was let go without one")
 }
 
 /// A file as a person was shown it.
@@ -371,17 +373,17 @@ impl Seen {
     }
 }
 
-/// Makes scratch files of the targets that would be written, if they are as they were seen. What
-/// `protect` names is refused.
+/// Makes scratch files of the targets that would be written, if they are as they were seen. The stores are
+/// refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn adopt_targets(
     py: Python<'_>,
     asked: Asked,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
     seen: &Bound<'_, Seen>,
 ) -> PyResult<()> {
-    let (job, _) = permitted(py, &asked, Permission::default(), protect)?;
+    let (job, _) = permitted(py, &asked, Permission::default(), stores)?;
     let seen = seen.get();
     py.detach(|| adopt(&job, &seen.0)).map_err(translate)
 }
@@ -408,9 +410,9 @@ fn lend_job(
     py: Python<'_>,
     asked: Asked,
     permission: Permission,
-    protect: Vec<PathBuf>,
+    stores: Vec<PathBuf>,
 ) -> PyResult<(String, Vec<String>, Option<PyErr>, Loan)> {
-    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    let (mut job, act) = permitted(py, &asked, permission, stores)?;
     if let Some(reason) = not_here(&job, act) {
         return Err(InvalidRequestError::new_err(reason));
     }

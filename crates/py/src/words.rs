@@ -17,7 +17,7 @@ pub fn beside_the_request(job: &Job, act: Act) -> Vec<String> {
         is_lent: _,
         lease_s,
     } = job;
-    let Permission { overwrite, allow_write, protect, strict } = permission;
+    let Permission { overwrite, allow_write, protect, strict, stores: _ } = permission;
     let given = [
         (*overwrite, "--overwrite", "give overwrite=True to run"),
         (!allow_write.is_empty(), "--allow-write", "give allow_write= to run"),

@@ -21,6 +21,7 @@ from fathom import engine
 from fathom._hanging import HangingError, within
 from fathom.cli.empty_words import refuse_empty_values
 from fathom.cli.verbs import VERBS
+from fathom.store.references import requested_runs
 from fathom.units import LONGEST_S, MIB, SIZES
 
 if TYPE_CHECKING:
@@ -390,7 +391,11 @@ def suggest_option(arguments: Sequence[str], verb: Any) -> None:  # noqa: ANN401
             raise fathom.InvalidRequestError(f"there is no option {word}: did you mean {near[0]}?")
 
 
-def suggest_target(arguments: Sequence[str]) -> None:
+def suggest_target(
+    name: str,
+    arguments: Sequence[str],
+    verb: Any,  # noqa: ANN401 - Typer's.
+) -> None:
     """Refuse a target that is missing where the name of a file beside it was meant.
 
     Raises
@@ -400,6 +405,9 @@ def suggest_target(arguments: Sequence[str]) -> None:
         is to be made, or of a workload, may be missing.
 
     """
+    arguments = _without_values(arguments, verb)
+    if name == "run" and requested_runs(arguments):
+        return
     is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
     if not arguments or is_made or (len(arguments) > 1 and not arguments[0].startswith(("-", "/"))):
         return
@@ -420,6 +428,24 @@ def suggest_target(arguments: Sequence[str]) -> None:
                 f"the target {path} does not exist: did you mean {path.with_name(near[0])}? "
                 "-c<size> has a new file made"
             )
+
+
+def _without_values(
+    arguments: Sequence[str],
+    verb: Any,  # noqa: ANN401 - Typer's.
+) -> list[str]:
+    """Return arguments without the values of a verb's own options, which are no targets."""
+    options = [one for one in verb.params if not getattr(one, "is_flag", False)]
+    valued = {word for one in options for word in one.opts if word.startswith("-")}
+    found: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        found.append(word)
+        if word == "--":
+            return [*found, *words]
+        if word in valued:
+            next(words, None)
+    return found
 
 
 def _names_beside(path: Path) -> list[str]:

@@ -397,7 +397,7 @@ class _Later(TyperCommand):
         if logs_in and "--help" not in args:
             import_module("fathom.cli.login").ask_for_password(args)
         if VERBS[self.name or ""].options_metavar in _OF_A_TARGET:
-            grammar.suggest_target(args)
+            grammar.suggest_target(self.name or "", args, verb)
         return verb.make_context(info_name, args, *more, **named)
 
 

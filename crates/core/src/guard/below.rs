@@ -1,23 +1,44 @@
-//! Whether something lies below what the policy protects, by whatever name it is reached.
+//! Whether something lies below what is protected, by whatever name it is reached.
 //!
 //! A path does not tell: a bind mount shows a folder, or one file, elsewhere. So what counts is the file
 //! system and the path within it, of which the mount that a descriptor was opened through shows a part
 //! (`/proc/PID/fdinfo` and `mountinfo`, proc(5)). A hard link has a place of its own, and the kernel tells no
 //! other: a file with several names is refused where one of them may lie below.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::held::{Directory, Held};
-use fathom_sys::identity::Identity;
+use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path};
 use fathom_sys::reached::{self, Reached};
 
+use super::blocks::Blocks;
 use super::checked::Found;
-use super::machine::Number;
-use super::policy::policy_protects;
-use super::{Guard, Target};
+use super::machine::{Machine, Number};
+use super::mounts::{btrfs_groups, devices_of};
+use super::policy::{lies_below, policy_protects};
+use super::reach::reach;
+use super::{Finding, Guard, Target, Use};
+
+/// Something that must never be written, nor anything below it.
+#[derive(Debug, Clone)]
+pub(super) struct Protection {
+    path: PathBuf,
+    /// The policy of the machine says so, and not an option of the run.
+    is_policy: bool,
+}
+
+/// What the policy and the options of a run protect.
+pub(super) fn protections(policy: &[PathBuf], options: &[PathBuf]) -> Vec<Protection> {
+    let of = |paths: &[PathBuf], is_policy| {
+        let one = |path: &PathBuf| Protection { path: path.clone(), is_policy };
+        paths.iter().map(one).collect::<Vec<_>>()
+    };
+    [of(policy, true), of(options, false)].concat()
+}
 
 /// Where something lies in its file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +59,37 @@ impl Spot {
     }
 }
 
-/// A folder that the policy protects, and where it and what is mounted below it lie.
+/// Something that is protected, and where it lies with what is below it.
 #[derive(Debug)]
 struct Region {
-    folder: PathBuf,
+    protection: Protection,
+    /// It may have something below it.
+    is_tree: bool,
     spots: Vec<Spot>,
+    /// The file systems that lie on it.
+    systems: BTreeSet<Number>,
 }
 
-/// All that the policy protects.
+/// What the data of a file system lie on.
+#[derive(Debug)]
+struct Ground {
+    system: Number,
+    /// The devices beneath it, and the files beneath those.
+    nodes: BTreeSet<Identity>,
+    /// Where the files lie.
+    files: Vec<Spot>,
+}
+
+/// Why something may lie below what is protected.
+#[derive(Debug, Clone, Copy)]
+enum Why {
+    Below,
+    OnIt,
+    Unknown,
+    Names(u64),
+}
+
+/// All that is protected with what is below it.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     mounts: Vec<Mount>,
@@ -53,17 +97,31 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Looks where the folders lie that are protected; at nothing if there is none.
-    pub(super) fn of(protect: &[PathBuf]) -> Self {
+    /// Looks where that lies which is protected; at nothing if there is none.
+    pub(super) fn of(machine: &Machine, blocks: &Blocks<'_>, protect: &[Protection]) -> Self {
         if protect.is_empty() {
             return Self::default();
         }
         let mut found = Self { mounts: mounts::read(), regions: Vec::new() };
-        found.regions = protect.iter().map(|folder| found.region(folder)).collect();
+        let grounds = found.grounds(machine, blocks);
+        found.regions = protect.iter().map(|one| found.region(one, &grounds)).collect();
         found
     }
 
-    fn region(&self, folder: &Path) -> Region {
+    fn region(&self, protection: &Protection, grounds: &[Ground]) -> Region {
+        let path = &protection.path;
+        // A file and a device are known by what they are: nothing lies below them.
+        let is_tree = protection.is_policy || path.is_dir();
+        let spots = if is_tree { self.tree(path) } else { Vec::new() };
+        let systems = BTreeSet::new();
+        let mut region = Region { protection: protection.clone(), is_tree, spots, systems };
+        let own = identity::of(path).ok().filter(|own| *own != Identity::Other);
+        while self.grow(&mut region, own, grounds) {}
+        region
+    }
+
+    /// Where a folder lies, what is mounted below it, and the layers of overlays that it shows.
+    fn tree(&self, folder: &Path) -> Vec<Spot> {
         let found = Held::take(folder).ok().and_then(|held| reached::object(&held));
         let own = found.as_ref().and_then(|found| self.spot(found));
         let is_below = |mount: &&Mount| {
@@ -72,9 +130,63 @@ impl Regions {
         let mounts = self.mounts.iter().filter(is_below);
         let below = mounts.map(|mount| Spot { number: mount.number, path: mount.root.clone() });
         let mut spots: Vec<Spot> = own.into_iter().chain(below).collect();
-        let shown: Vec<Spot> = spots.iter().flat_map(|spot| self.overlays_over(spot)).collect();
+        let shown: Vec<Spot> = spots.iter().flat_map(|spot| self.layers_of(spot)).collect();
         spots.extend(shown);
-        Region { folder: folder.to_owned(), spots }
+        spots
+    }
+
+    /// Adds where what lies in a region is written under other names; whether there was more.
+    fn grow(&self, region: &mut Region, own: Option<Identity>, grounds: &[Ground]) -> bool {
+        let shown: Vec<Spot> =
+            region.spots.iter().flat_map(|spot| self.overlays_over(spot)).collect();
+        let is_on_it = |ground: &&Ground| {
+            let is_below = |file: &Spot| region.spots.iter().any(|spot| file.lies_below(spot));
+            own.is_some_and(|own| ground.nodes.contains(&own)) || ground.files.iter().any(is_below)
+        };
+        let systems: Vec<Number> =
+            grounds.iter().filter(is_on_it).map(|ground| ground.system).collect();
+        let whole = systems.iter().map(|number| Spot { number: *number, path: "/".into() });
+        let more: Vec<Spot> = shown.into_iter().chain(whole).collect();
+        region.systems.extend(systems);
+        let before = region.spots.len();
+        for spot in more {
+            if !region.spots.contains(&spot) {
+                region.spots.push(spot);
+            }
+        }
+        region.spots.len() > before
+    }
+
+    /// What each file system lies on that is mounted.
+    fn grounds(&self, machine: &Machine, blocks: &Blocks<'_>) -> Vec<Ground> {
+        let (groups, mut seen) = (btrfs_groups(machine), BTreeSet::new());
+        let mounts = self.mounts.iter().filter(|mount| seen.insert(mount.number));
+        let of = |mount: &Mount| {
+            let devices = devices_of(machine, mount, &groups)?.into_iter();
+            let below = devices.flat_map(|one| reach(blocks, Identity::Device(one), ""));
+            let nodes: BTreeSet<Identity> = below.map(|reached| reached.node).collect();
+            let files = nodes.iter().filter_map(|node| self.behind(blocks, *node)).collect();
+            Some(Ground { system: mount.number, nodes, files })
+        };
+        mounts.filter_map(of).collect()
+    }
+
+    /// Where the file lies that is behind a loop device.
+    fn behind(&self, blocks: &Blocks<'_>, node: Identity) -> Option<Spot> {
+        let held = Held::take(&blocks.file_behind(node)?).ok()?;
+        self.spot(&reached::object(&held)?)
+    }
+
+    /// The same in the layers of an overlay, where what is written changes what it shows.
+    fn layers_of(&self, spot: &Spot) -> Vec<Spot> {
+        let overlay = self.mounts.iter().find(|mount| mount.number == spot.number);
+        let layers = overlay.into_iter().flat_map(Mount::layers);
+        let of = |layer: PathBuf| {
+            let mut found = self.spot(&reached::object(&Held::take(&layer).ok()?)?)?;
+            found.path.extend(spot.path.strip_prefix("/").ok().filter(|path| **path != *""));
+            Some(found)
+        };
+        layers.filter_map(of).collect()
     }
 
     /// Where what lies somewhere is written through overlays.
@@ -100,8 +212,8 @@ impl Regions {
         Some(Spot { number: mount.number, path })
     }
 
-    /// Why what is held may not be written, as a clause.
-    pub(super) fn forbid(&self, held: &Held, path: &Path) -> Option<String> {
+    /// Why what is held may not be written.
+    pub(super) fn forbid(&self, held: &Held, path: &Path) -> Option<Finding> {
         if self.regions.is_empty() {
             return None;
         }
@@ -116,8 +228,8 @@ impl Regions {
         })
     }
 
-    /// Why nothing may be made in a folder under a name, as a clause.
-    fn forbid_new(&self, folder: &Directory, name: &std::ffi::OsStr) -> Option<String> {
+    /// Why nothing may be made in a folder under a name.
+    fn forbid_new(&self, folder: &Directory, name: &std::ffi::OsStr) -> Option<Finding> {
         let Some(mut spot) = reached::directory(folder).and_then(|found| self.spot(&found)) else {
             return self.unknown();
         };
@@ -125,8 +237,8 @@ impl Regions {
         self.below(&spot)
     }
 
-    /// Why nothing may be put at a path, as a clause.
-    pub(super) fn forbid_place(&self, path: &Path) -> Option<String> {
+    /// Why nothing may be put at a path.
+    pub(super) fn forbid_place(&self, path: &Path) -> Option<Finding> {
         if self.regions.is_empty() {
             return None;
         }
@@ -137,32 +249,62 @@ impl Regions {
         self.forbid_new(&Directory::take(folder_of(&path)).ok()?, path.file_name()?)
     }
 
-    fn below(&self, spot: &Spot) -> Option<String> {
-        let is_it = |region: &&Region| region.spots.iter().any(|folder| spot.lies_below(folder));
-        let region = self.regions.iter().find(is_it)?;
-        Some(policy_protects(&region.folder, "it lies below that, under another name"))
+    /// Why nothing may be written at a path of this name; the policy compares names itself.
+    pub(super) fn forbid_named(&self, path: &Path) -> Option<Finding> {
+        let mut trees = self.regions.iter().filter(|one| one.is_tree && !one.protection.is_policy);
+        trees.find(|one| lies_below(path, &one.protection.path)).map(|one| one.refuse(Why::Below))
     }
 
-    fn unknown(&self) -> Option<String> {
-        let region = self.regions.first()?;
-        Some(policy_protects(&region.folder, "it cannot be told whether it lies below that"))
+    fn below(&self, spot: &Spot) -> Option<Finding> {
+        let is_it = |region: &&Region| region.spots.iter().any(|folder| spot.lies_below(folder));
+        let region = self.regions.iter().find(is_it)?;
+        let is_on_it = region.systems.contains(&spot.number);
+        Some(region.refuse(if is_on_it { Why::OnIt } else { Why::Below }))
+    }
+
+    fn unknown(&self) -> Option<Finding> {
+        let mut regions = self.regions.iter();
+        let region = regions.find(|region| region.is_tree || !region.spots.is_empty())?;
+        Some(region.refuse(Why::Unknown))
     }
 
     /// Why a file may not be written that has several names.
-    fn beside(&self, spot: &Spot, names: u64) -> Option<String> {
+    fn beside(&self, spot: &Spot, names: u64) -> Option<Finding> {
         let is_there = |region: &&Region| region.spots.iter().any(|one| one.number == spot.number);
         let region = self.regions.iter().find(is_there)?;
-        let why = format!(
-            "the file has {names} names (hard links), and another one of them may lie below that, in the \
-             same file system"
-        );
-        Some(policy_protects(&region.folder, &why))
+        Some(region.refuse(Why::Names(names)))
+    }
+}
+
+impl Region {
+    fn refuse(&self, why: Why) -> Finding {
+        let path = &self.protection.path;
+        if self.protection.is_policy {
+            let other = if matches!(why, Why::Below) { ", under another name" } else { "" };
+            return Finding::Forbidden(policy_protects(path, &(why.in_words("that") + other)));
+        }
+        let protected = format!("the protected {}", path.display());
+        Finding::Protected(Use::Protected(why.in_words(&protected)))
+    }
+}
+
+impl Why {
+    fn in_words(self, protected: &str) -> String {
+        match self {
+            Self::Below => format!("it lies below {protected}"),
+            Self::OnIt => format!("its file system lies on {protected}"),
+            Self::Unknown => format!("it cannot be told whether it lies below {protected}"),
+            Self::Names(names) => format!(
+                "the file has {names} names (hard links), and another one of them may lie below {protected}, \
+                 in the same file system"
+            ),
+        }
     }
 }
 
 impl Guard<'_> {
-    /// Why a target lies below what the policy protects, or may, by any name, as a clause.
-    pub(super) fn lies_below(&self, target: &Target<'_>) -> Option<String> {
+    /// Why a target lies below what is protected, or may, by any name.
+    pub(super) fn lies_below(&self, target: &Target<'_>) -> Option<Finding> {
         match &target.found {
             Found::There(held) => self.regions.forbid(held, target.path).or_else(|| {
                 let mut more = self.other_names(held.identity()).into_iter();

@@ -1,6 +1,6 @@
 //! The block devices of a machine, and how they are built on each other, from sysfs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::Identity;
 
@@ -111,6 +111,13 @@ impl<'a> Blocks<'a> {
 
     pub(crate) fn loop_device(&self, number: Number) -> Option<&LoopDevice> {
         self.loops.iter().find(|device| device.number == number)
+    }
+
+    /// The file behind a loop device, by the path that the system shows.
+    pub(super) fn file_behind(&self, node: Identity) -> Option<PathBuf> {
+        let Identity::Device(number) = node else { return None };
+        self.loop_device(number)?;
+        self.file(number, "loop/backing_file").map(PathBuf::from)
     }
 
     /// A volume in words: its name, and what the volume manager calls it.

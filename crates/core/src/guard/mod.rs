@@ -54,7 +54,7 @@ use crate::signature;
 use crate::storage::Location;
 use crate::supervise::within;
 pub(crate) use alone::Alone;
-use below::Regions;
+use below::{Regions, protections};
 pub(crate) use checked::MadeFile;
 pub use checked::{Checked, Found, Place};
 pub use finding::{Finding, Refusal, Refusals};
@@ -66,6 +66,7 @@ use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
 pub(crate) use openers::unseen_writer;
+pub(crate) use places::protect_nothing;
 pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
 pub(crate) use token::plain;
@@ -158,7 +159,7 @@ pub(crate) struct Guard<'a> {
     hides_processes: bool,
     permission: &'a Permission,
     policy: Policy,
-    /// Where what the policy protects lies.
+    /// Where that lies which is protected.
     regions: Regions,
     /// Who else writes to the files from now on; absent where nothing will be written.
     alone: Option<Arc<Alone>>,
@@ -185,11 +186,13 @@ impl<'a> Guard<'a> {
             let layers = layers_of(&found, &tables);
             let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
             let policy = Policy::of_this_machine();
-            let protect =
-                [&permission.protect[..], &policy.protect, &stores::of_this_user()].concat();
+            let never = [&permission.protect[..], &permission.stores, &policy.protect];
+            let protect = [&never.concat()[..], &stores::of_this_user()].concat();
             let unwritten = openers::unwritten(&found);
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect, &unwritten);
-            let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
+            let regions = protections(&policy.protect, &permission.protect);
+            let regions = if is_needed { regions } else { Vec::new() };
+            let regions = Regions::of(machine, &sight.blocks, &regions);
             let hides_processes = unseen::hides_processes(&tables);
             Self {
                 machine,
@@ -246,8 +249,10 @@ impl<'a> Guard<'a> {
             _ => None,
         };
         let place = place.as_deref().unwrap_or(target.path);
-        if let Some(why) = self.policy.forbids(place).or_else(|| self.lies_below(target)) {
-            return Some(Finding::Forbidden(why));
+        let forbidden = self.policy.forbids(place).map(Finding::Forbidden);
+        let forbidden = forbidden.or_else(|| self.regions.forbid_named(place));
+        if let Some(finding) = forbidden.or_else(|| self.lies_below(target)) {
+            return Some(finding);
         }
         let held = match &target.found {
             // What is not there cannot be lost, but what will be must not be taken for a part of a store.

@@ -45,7 +45,7 @@ pub(super) fn all(machine: &Machine, tables: &[Table]) -> Vec<Mounted> {
     for table in tables {
         let seen_by = table.pid.map(|pid| machine.process(pid));
         found.extend(table.mounts.iter().filter_map(|mount| {
-            let devices = with_group(device_of(machine, mount)?, &groups);
+            let devices = devices_of(machine, mount, &groups)?;
             Some(Mounted { devices, place: mount.place.clone(), seen_by: seen_by.clone() })
         }));
     }
@@ -80,6 +80,15 @@ fn device_of(machine: &Machine, mount: &Mount) -> Option<Number> {
         Identity::Device(number) => Some(number),
         _ => None,
     }
+}
+
+/// The devices that a file system lies on.
+pub(super) fn devices_of(
+    machine: &Machine,
+    mount: &Mount,
+    groups: &[(String, Vec<Number>)],
+) -> Option<Vec<Number>> {
+    Some(with_group(device_of(machine, mount)?, groups))
 }
 
 /// The devices of each Btrfs file system that is mounted, with its identifier.

@@ -1,10 +1,12 @@
 //! What speaks against a result or a journal at a place, whatever is given.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::{self, Identity};
 
-use super::below::Regions;
+use super::below::{Regions, protections};
+use super::blocks::Blocks;
 use super::machine::Machine;
 use super::policy::Policy;
 use super::uses::{named, protected_by};
@@ -15,27 +17,36 @@ use crate::request::Permission;
 use crate::supervise::within;
 
 /// Why nothing may be put at `path`, where `object` stands now, if anything does: the policy of the machine
-/// forbids it, or it is a store of this user, or one of `protect`.
+/// forbids it, or it is a store, this user's or one of `stores`, or one of `protect` or below it.
 #[must_use]
 pub fn forbidden_place(
     path: &Path,
     object: Option<Identity>,
-    protect: &[PathBuf],
+    (protect, stores): (&[PathBuf], &[PathBuf]),
 ) -> Option<Finding> {
-    let policy = Policy::of_this_machine();
+    let (policy, machine) = (Policy::of_this_machine(), Machine::this());
     let place = named(path);
-    let below = || Regions::of(&policy.protect).forbid_place(path);
-    if let Some(why) = policy.forbids(&place).or_else(below) {
+    if let Some(why) = policy.forbids(&place) {
         return Some(Finding::Forbidden(why));
     }
-    let protect = [protect, &policy.protect, &stores::of_this_user()].concat();
-    protected_by(&Machine::this(), &protect, &place, object).map(Finding::Protected)
+    let regions = protections(&policy.protect, protect);
+    let regions = Regions::of(&machine, &Blocks::new(&machine), &regions);
+    if let Some(finding) = regions.forbid_named(&place).or_else(|| regions.forbid_place(path)) {
+        return Some(finding);
+    }
+    let protect = [protect, stores, &policy.protect, &stores::of_this_user()].concat();
+    protected_by(&machine, &protect, &place, object).map(Finding::Protected)
 }
 
 /// As [`forbidden_place`], of what a path leads to now.
 #[must_use]
-pub fn forbidden_path(path: &Path, protect: &[PathBuf]) -> Option<Finding> {
-    forbidden_place(path, identity::of(path).ok(), protect)
+pub fn forbidden_path(path: &Path, protect: &[PathBuf], stores: &[PathBuf]) -> Option<Finding> {
+    forbidden_place(path, identity::of(path).ok(), (protect, stores))
+}
+
+/// Why these do not protect what they are meant to: nothing is there, or it cannot be looked at.
+pub(crate) fn protect_nothing(protect: &[PathBuf]) -> impl Iterator<Item = (&Path, io::Error)> {
+    protect.iter().filter_map(|path| Some((path.as_path(), path.metadata().err()?)))
 }
 
 /// Why data of others may not be written over on this machine, whatever is given; `what` they are.
@@ -52,6 +63,7 @@ pub(super) fn refused_journal(
 ) -> Option<Refusal> {
     let path = plan.verify.as_ref()?.journal.clone();
     let doing = format!("look at '{}'", path.display());
-    let found = within(sink, doing, || forbidden_path(&path, &permission.protect));
+    let found =
+        within(sink, doing, || forbidden_path(&path, &permission.protect, &permission.stores));
     found.map(|finding| Refusal { target: path, finding })
 }

@@ -228,7 +228,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// Whether a path lies below a directory, or is it, by whatever name.
-fn lies_below(path: &Path, folder: &Path) -> bool {
+pub(super) fn lies_below(path: &Path, folder: &Path) -> bool {
     let number = |path: &Path| fs::metadata(path).ok().map(|found| found.number());
     let Some(wanted) = number(folder) else { return path.starts_with(folder) };
     let real = real_path(path);

@@ -17,8 +17,13 @@ fn creating(path: &Path) -> Plan {
     Plan { precreate: vec![file], spans: Vec::new(), verify: None }
 }
 
-const ANYHOW: Permission =
-    Permission { overwrite: true, allow_write: Vec::new(), protect: Vec::new(), strict: false };
+const ANYHOW: Permission = Permission {
+    overwrite: true,
+    allow_write: Vec::new(),
+    protect: Vec::new(),
+    stores: Vec::new(),
+    strict: false,
+};
 
 fn findings(plan: &Plan, permission: &Permission) -> Vec<Finding> {
     let refusals = check(plan, permission, &|_| {}).err().map_or(Vec::new(), |refusals| refusals.0);

@@ -317,6 +317,37 @@ fn what_is_protected_is_graver_than_that_it_is_mounted() {
 }
 
 #[test]
+fn a_protected_device_is_protected_with_all_that_shares_its_data() {
+    let fake = Fake::new();
+    fake.mapped(0, "vg-home", LVM, &["sda/sda2"]);
+    fake.mapped(1, "vg-scratch", LVM, &["sda/sda2"]);
+    fake.loop_over(1, "/dev/sda2", 0, 0);
+    fake.mounts("self", &[]);
+    let is_protected = |protect: &str, target: Number| {
+        let found = fake.gravest_of(Identity::Device(target), &[protect.into()]);
+        found.is_some_and(|how| how.contains("is protected: "))
+    };
+    let (sda1, home, scratch, over) = ((8, 1), (253, 0), (253, 1), (7, 1));
+    for protect in ["/dev/sda", "/dev/sda2", "/dev/loop1"] {
+        for target in [SDA, SDA2, home, scratch, over] {
+            assert!(is_protected(protect, target), "{protect}, {target:?}");
+        }
+        assert!(!is_protected(protect, SDB), "{protect}");
+    }
+    assert!(is_protected("/dev/sda", sda1) && !is_protected("/dev/sda2", sda1));
+    assert!(is_protected("/dev/dm-0", SDA) && is_protected("/dev/dm-0", home));
+    assert!(!is_protected("/dev/dm-0", scratch), "a volume beside it");
+}
+
+#[test]
+fn what_is_mounted_below_a_protected_folder_is_protected() {
+    let fake = Fake::new();
+    fake.mounts("self", &["8:1 / /|ext4 /dev/sda1", "8:16 / /nothing/lab|ext4 /dev/sdb"]);
+    let found = fake.gravest_of(Identity::Device(SDB), &["/nothing".into()]).expect("in use");
+    assert_eq!(found, "it is mounted at /nothing/lab, which lies below the protected /nothing");
+}
+
+#[test]
 fn leave_is_given_by_what_is_written_on_a_disk_if_that_is_its_own() {
     let fake = Fake::new();
     assert_eq!(fake.tokens(SDB), ["/dev/sdb:1048576"]);

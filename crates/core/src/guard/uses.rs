@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::Identity;
-use fathom_sys::places::{folder_of, real_path};
+use fathom_sys::places::{folder_of, real_path, whole_path};
 
 use super::blocks::Blocks;
 use super::layers::Layer;
@@ -143,12 +143,7 @@ impl<'a> Sight<'a> {
     /// The files behind the loop devices that a target reaches, by the paths that the system shows.
     pub(super) fn files_behind(&self, target: Identity) -> Vec<PathBuf> {
         let reached = self.reached.get(&target).into_iter().flatten();
-        let number = |one: &Reached| match one.node {
-            Identity::Device(number) => self.blocks.loop_device(number).map(|_| number),
-            _ => None,
-        };
-        let shown = |number| self.blocks.file(number, "loop/backing_file");
-        reached.filter_map(number).filter_map(shown).map(PathBuf::from).collect()
+        reached.filter_map(|one| self.blocks.file_behind(one.node)).collect()
     }
 
     fn uses(&self, reached: &Reached) -> Vec<Use> {
@@ -200,10 +195,15 @@ impl<'a> Sight<'a> {
                 "{subject} holds what this machine boots from: {place}"
             ));
         }
-        match self.protected.iter().find(|one| self.lies_on(&one.path, mounted)) {
-            Some(one) => Use::Protected(format!(
-                "{subject} is mounted at {place}, which holds the protected {}",
-                one.path.display()
+        let mut protected = self.protected.iter().map(|one| &one.path);
+        let relation = |path: &PathBuf| match path {
+            path if self.lies_on(path, mounted) => Some("holds"),
+            path if mounted.place.starts_with(path) => Some("lies below"),
+            _ => None,
+        };
+        match protected.find_map(|path| Some((relation(path)?, path.display()))) {
+            Some((relation, path)) => Use::Protected(format!(
+                "{subject} is mounted at {place}, which {relation} the protected {path}"
             )),
             None => Use::Mounted(format!("{subject} is mounted at {place}")),
         }
@@ -267,7 +267,5 @@ fn is_beside(one: &Path, other: &Path) -> bool {
 
 /// A path with no link in it, also of a file that is not there yet.
 pub(super) fn named(path: &Path) -> PathBuf {
-    let real = real_path(path);
-    let folder = fs::canonicalize(folder_of(&real));
-    folder.ok().zip(real.file_name()).map_or(real.clone(), |(folder, name)| folder.join(name))
+    whole_path(path).unwrap_or_else(|| real_path(path))
 }

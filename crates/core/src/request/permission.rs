@@ -9,8 +9,11 @@ pub struct Permission {
     pub overwrite: bool,
     /// Block devices that may be written, each by what is written on it.
     pub allow_write: Vec<String>,
-    /// Files that must never be written, nor the devices that hold them.
+    /// Files, folders with all below them, and devices that must never be written, nor the devices that hold
+    /// them. All of them are there.
     pub protect: Vec<PathBuf>,
+    /// Stores of results that must never be written. They may not be there yet.
+    pub stores: Vec<PathBuf>,
     /// What cannot be seen of those who may use a target is refused.
     pub strict: bool,
 }

@@ -20,7 +20,7 @@ pub struct RunHandle {
     stop: Arc<Stop>,
     gate: Arc<StartGate>,
     events: Mutex<Receiver<RunEvent>>,
-    thread: Option<JoinHandle<Result<Finished, RunError>>>,
+    thread: Mutex<Option<JoinHandle<Result<Finished, RunError>>>>,
 }
 
 /// What comes next of a run.
@@ -48,7 +48,13 @@ impl RunHandle {
         let thread = Builder::new()
             .name("supervisor".to_owned())
             .spawn(move || run(&job, &stopped, &opened, &|event| teller.tell(event)))?;
-        Ok(Self { run: name, stop, gate, events: Mutex::new(events), thread: Some(thread) })
+        Ok(Self {
+            run: name,
+            stop,
+            gate,
+            events: Mutex::new(events),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// A word that no other run has; its events carry it.
@@ -109,16 +115,27 @@ impl RunHandle {
     ///
     /// # Panics
     /// If the run panicked, with what it panicked with.
-    pub fn result(mut self) -> Result<Finished, RunError> {
-        let thread =
-            self.thread.take().expect("only this takes the thread, and the handle with it");
-        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    pub fn result(self) -> Result<Finished, RunError> {
+        self.finish().expect("only this takes the thread, and the handle with it")
+    }
+
+    /// As [`result`](Self::result), while others may still hold the handle; none but for the first who asks.
+    ///
+    /// # Errors
+    /// If nothing was run.
+    ///
+    /// # Panics
+    /// If the run panicked, with what it panicked with.
+    pub fn finish(&self) -> Option<Result<Finished, RunError>> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     }
 }
 
 impl Drop for RunHandle {
     fn drop(&mut self) {
-        if self.thread.is_some() {
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some() {
             let reason = "nobody held it any longer".to_owned();
             self.stop(EndedBy::Holder { reason });
         }

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::device::PathKind;
 
+use crate::errors::Kind;
 use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
 use crate::network::{self, RemotePlan};
@@ -16,6 +18,7 @@ use crate::plan::facts::{self, HostFacts};
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved, resolve};
 use crate::request::{EngineChoice, Job, Request, Target};
 use crate::storage::Location;
+use crate::supervise::within;
 
 /// Why a request cannot be run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,8 +63,27 @@ pub(crate) fn resolved(
     host: &HostFacts,
     sink: EventSink<'_>,
 ) -> Result<Resolved, Unfit> {
-    let unfit = |errors| Unfit { errors, refusals: refusals(job, host, sink) };
-    resolve(job.profile(), &job.options(), host).map_err(unfit)
+    let idle = || within(sink, "look at what is protected".to_owned(), || protect_nothing(job));
+    let errors = match (resolve(job.profile(), &job.options(), host), idle()) {
+        (Ok(resolved), None) => return Ok(resolved),
+        (Ok(_), Some(errors)) | (Err(errors), None) => errors,
+        (Err(ResolveErrors(errors)), Some(ResolveErrors(more))) => {
+            ResolveErrors([errors, more].concat())
+        }
+    };
+    Err(Unfit { errors, refusals: refusals(job, host, sink) })
+}
+
+/// What is wrong with what a person wants protected: where nothing is, nothing would be.
+pub(crate) fn protect_nothing(job: &Job) -> Option<ResolveErrors> {
+    let wrong = |(path, why): (&Path, io::Error)| ResolveError {
+        class: ErrorClass::Request,
+        kind: Kind::of(&why),
+        message: format!("--protect={} protects nothing: {why}", path.display()),
+        remedy: "name a file, folder or device that is there".to_owned(),
+    };
+    let errors: Vec<_> = guard::protect_nothing(&job.permission.protect).map(wrong).collect();
+    (!errors.is_empty()).then_some(ResolveErrors(errors))
 }
 
 /// What would be refused of a job, whatever is wrong with it.
@@ -102,7 +124,7 @@ fn creates(target: &Target) -> bool {
 fn wish(target: &Target, host: &HostFacts) -> Option<(PathBuf, Intent)> {
     let known = host.here(target).filter(|known| !known.is_read_only)?;
     let intent = match known.kind {
-        PathKind::File if creates(target) => Intent::Create,
+        PathKind::File | PathKind::Missing if creates(target) => Intent::Create,
         // A device is written without -c.
         PathKind::File | PathKind::BlockDevice => Intent::Write,
         _ => return None,

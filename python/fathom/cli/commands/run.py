@@ -27,7 +27,7 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.fleet_choice import chosen_fleet
 from fathom.metrics_text import kept_in
-from fathom.store.references import requested_run_number
+from fathom.store.references import requested_run_number, requested_runs
 
 __all__ = ["run"]
 
@@ -123,7 +123,7 @@ def _stored_run(arguments: list[str], runner: str | None) -> int | None:
         If something stands beside it, which would make it another run.
 
     """
-    named = [one for one in arguments if requested_run_number(one) is not None]
+    named = requested_runs(arguments)
     if not named:
         return None
     others = [one for one in arguments if one != named[0]]

@@ -32,6 +32,7 @@ from fathom.schedule import (
     write_schedule,
     written_schedules,
 )
+from fathom.store.references import requested_runs
 
 if TYPE_CHECKING:
     from fathom.schedule import Schedule
@@ -196,7 +197,7 @@ def _is_of_saved_runs(verb: str, arguments: list[str]) -> bool:
     """Whether what is measured, or only read, stands in the store."""
     if verb == "compare":
         return "--run" not in arguments
-    return "--resume" in arguments or any(one.startswith("@") for one in arguments)
+    return "--resume" in arguments or (verb == "run" and bool(requested_runs(arguments)))
 
 
 def _with_whole_paths(command: list[str]) -> list[str]:

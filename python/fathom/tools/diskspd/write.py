@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.errors import InvalidRequestError
+from fathom.request import Request
 from fathom.tools.diskspd.option_words import option_words
+from fathom.tools.load import Load
 from fathom.tools.notes import Note, Notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fathom.tools.load import Load
+    from fathom._request_parts import Profile
 
-
-__all__ = ["to_arguments"]
+__all__ = ["to_arguments", "words_of"]
 
 _CACHING = {"cached": "", "unbuffered": "u", "remote_unbuffered": "r"}
 _FLUSH = {
@@ -58,6 +61,34 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     if load.profile["tracing"]:
         notes.remark("-e", "write the events of the kernel that are to be counted")
     return lines, notes.found
+
+
+def words_of(request: Request) -> list[str]:
+    """Return arguments that request exactly this; how its result is shown is no part of it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If no command line says it, as it has several time spans, or targets that differ.
+
+    """
+    plain = replace(request, profile=_as_shown_by_default(request.profile))
+    lines, notes = to_arguments(Load((), plain, plain.to_dict()["profile"]))
+    words: list[str] = []
+    if len(lines) == 1:
+        names = len(plain.profile.time_spans[0].targets)
+        words = [*lines[0][:-names], "--", *lines[0][-names:]]
+        again = Request.of_words(words)
+        if replace(again, profile=_as_shown_by_default(again.profile)) == plain:
+            return words
+    why = "; ".join(one.words for one in notes) or "it has settings that no arguments stand for"
+    raise InvalidRequestError(
+        f"this request cannot be part of an experiment, which keeps arguments: {why}"
+    )
+
+
+def _as_shown_by_default(profile: Profile) -> Profile:
+    return replace(profile, format="text", progress_every_ios=0, verbose=False)
 
 
 def _size(size_bytes: int) -> str:

@@ -270,10 +270,14 @@ pub const FLAGS: &[Flag] = &[
         form: "--protect=<path>",
         unit: "path",
         default: "the root and /boot only",
-        limits: "may be given several times",
-        short: "never write this file, nor the device that holds it",
-        long: "What must outlive the test, such as the store of its results. No other option overrides it. \
-               The stores of this user are protected by themselves.",
+        limits: "must be there; may be given several times",
+        short: "never write this file, folder or device, nor what holds it",
+        long: "What must outlive the test, such as the store of its results. Of a folder it means all below \
+               it, by whatever name: through links, bind mounts, overlays and loop devices, and what is \
+               mounted there. Of a device it means its partitions, the disk that it lies on, the volumes on \
+               it, and the files of file systems that lie on it. A file with several hard links is \
+               refused in a file system that has a protected folder, as one of its names may lie there. No \
+               other option overrides it. The stores of this user are protected by themselves.",
         is_for_one_run: true,
         example: "--protect=results.sqlite",
         apply: apply::protect,
