@@ -68,7 +68,8 @@ pub const LOAD: &[Flag] = &[
         form: "-g<count>[i]",
         unit: "bytes per millisecond, or I/Os per second",
         default: "no limit",
-        limits: "greater than 0; what is above 2147483647 is taken as that, as in DiskSpd (--rate takes more); not with -x, and not with -O and -F",
+        limits: "greater than 0; what is above 2147483647 is taken as that, as in DiskSpd (--rate takes \
+                 more); not with -x, and not with -O and -F",
         short: "rate per thread and target, in bytes per millisecond; i: in IOPS",
         long: "I/Os are issued on a schedule that gives exactly this rate over any length of \
                time. After a stall the schedule is caught up with.",
