@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ RULE = Rule(
     "Something else than the device answered",
     "Linux kernel documentation, I/O statistics fields; the engine's warning not_the_device",
     _look,
+    explained_by=NOTHING,
     fires_when=(
         "The counters of the layers beneath the target saw less than nine tenths of the bytes, "
         "or it lies in memory."
