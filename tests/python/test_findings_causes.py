@@ -219,3 +219,11 @@ def test_runs_are_apart_by_what_one_of_them_has() -> None:
     assert apart(plain, memory) == "something else than the device answered in one of the runs"
     assert apart(plain, memory, expected=OTHERS_ANSWERED) is None
     assert causes_of(warned(busy, "short_io")) == {"cpu_contended"}
+
+
+@pytest.mark.parametrize("kind", sorted(EXPLAINED - CORE_AT_ITS_LIMIT))
+def test_each_cause_keeps_a_run_from_being_compared(kind: str) -> None:
+    for pair in ((fabricated(), warned(fabricated(), kind)), (warned(fabricated(), kind), None)):
+        reason = apart(fabricated(), *pair)
+        assert reason is not None
+        assert reason.startswith(TITLES[kind])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AT_ITS_LIMIT",
     "CORE_AT_ITS_LIMIT",
+    "DISTURBING",
     "EXPLAINED",
     "HOST_IN_THE_WAY",
     "NOTHING",
@@ -73,6 +74,9 @@ EXPLAINED = (
     | _OWN_LOAD
 )
 """All of them: what a rule does not look at unless it says why it does."""
+
+DISTURBING = HOST_IN_THE_WAY | STALLED | _FAILED | _OWN_LOAD
+"""Causes that come and go from run to run, so that the greatest of several rates may be theirs."""
 
 TITLES = {
     "not_the_device": "something else than the device answered",

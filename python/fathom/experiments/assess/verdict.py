@@ -204,7 +204,9 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     key = best_cell(figures, "read-1", "random-", "threads-")
     if key is None:
         return None
-    most = "at most " if made.is_whole("random-", "threads-") else ""
+    is_whole = made.is_whole("random-", "threads-")
+    disturbed = made.disturbed("read-1", "random-", "threads-")
+    most = "at most " if is_whole and not disturbed else ""
     words = f"It completes {most}{figures[key].iops:,.0f} random reads of 4 KiB a second"
     words += f" ({made.conditions(key)})"
     keys: dict[str, Unit] = {key: "IOPS"}
@@ -212,8 +214,10 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     if write is not None:
         words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
         keys["random-write"] = "IOPS"
-    if not most:
+    if not is_whole:
         words += "; whether more outstanding bring more was not measured to the end"
+    elif disturbed:
+        words += f"; whether it completes more is not known: {disturbed}"
     return made.claim("saturation", f"{words}.", keys)
 
 
@@ -241,6 +245,8 @@ def _durable(made: ClaimMaker) -> Claim | None:
     if plain is not None and plain.latency_mean_ns is not None:
         words += f", one that need not {time_words(plain.latency_mean_ns)}"
         keys["plain-write-1"] = "ns"
+        why = made.apart("write-1", "plain-write-1")
+        words += "" if why is None else f", which cannot be compared: {why}"
     return made.claim("durable", f"{words}.", keys)
 
 
@@ -284,15 +290,27 @@ def _backup(made: ClaimMaker) -> Claim | None:
 def _threads(made: ClaimMaker) -> Claim | None:
     """Compare threads with one thread at the same depth; that of one thread is reported, too."""
     figures = made.figures
-    many = best_cell(figures, "threads-")
-    single = None if many is None else made.single_at(made.depth(many))
-    if many is None or single is None:
+    pairs = [
+        (key, single)
+        for key in figures
+        if key.startswith("threads-") and (single := made.single_at(made.depth(key))) is not None
+    ]
+    if not pairs:
         return None
+    # A pair that tells something is better than a greater rate that tells nothing.
+    many, single = max(pairs, key=lambda pair: (made.apart(*pair) is None, figures[pair[0]].iops))
     gain = figures[many].iops / figures[single].iops
     count = many.removeprefix("threads-")
     depth = made.depth(many)
     rates = f"{figures[many].iops:,.0f} against {figures[single].iops:,.0f} IOPS"
     keys: dict[str, Unit] = {many: "IOPS", single: "IOPS"}
+    why = made.apart(many, single) or made.within_scatter(gain)
+    if why is not None:
+        words = (
+            f"Whether more threads help is not known: at depth {depth} each, {count} and one gave "
+            f"{rates}, but {why}."
+        )
+        return made.claim("threads", words, keys)
     if gain < _MORE:
         words = (
             f"More threads do not help: at depth {depth} each, {count} complete {gain:.2f} times "
@@ -304,25 +322,38 @@ def _threads(made: ClaimMaker) -> Claim | None:
             f"one ({rates})"
         )
     best = best_cell(figures, "read-1", "random-")
-    if best is not None and figures[best].iops > _MORE * figures[single].iops:
+    is_more = best is not None and figures[best].iops > _MORE * figures[single].iops
+    if best is not None and is_more and made.apart(best, single) is None:
         words += f"; one thread at depth {made.depth(best)} completes {figures[best].iops:,.0f}"
         keys[best] = "IOPS"
     return made.claim("threads", f"{words}.", keys)
 
 
 def _caches(made: ClaimMaker) -> Claim | None:
-    one, cached = made.figures.get("read-1"), made.figures.get("cached")
-    if one is None or cached is None or not one.iops:
+    """Compare the page cache with reads of the same range past it."""
+    figures = made.figures
+    past = made.past_the_cache()
+    if past is None or not figures[past].iops:
         return None
-    gain = cached.iops / one.iops
-    words = (
-        f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
-    )
-    if gain < _MORE:
+    gain = figures["cached"].iops / figures[past].iops
+    keys: dict[str, Unit] = {past: "IOPS", "cached": "IOPS"}
+    why = made.apart_from_the_cache(past) or made.within_scatter(gain)
+    if why is not None:
+        rates = f"{figures['cached'].iops:,.0f} against {figures[past].iops:,.0f} IOPS"
+        words = (
+            f"How much faster the system's own memory (page cache) is read is not known: it gave "
+            f"{rates}, but {why}."
+        )
+    elif gain < _MORE:
         words = (
             "Through the system's own memory (page cache) reads were not faster within the time."
         )
-    return made.claim("caches", words, {"read-1": "IOPS", "cached": "IOPS"})
+    else:
+        words = (
+            "What the system holds in its own memory (page cache) is read "
+            f"{gain:.1f} times as fast."
+        )
+    return made.claim("caches", words, keys)
 
 
 def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
