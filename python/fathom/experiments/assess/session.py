@@ -217,6 +217,10 @@ class Assessor:
                 self.took_s.append(seen.took_s)
                 self.budget_s -= seen.took_s
 
+    def measured_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> int:
+        """Return how long each of these cells is measured at the most, by its share of the time."""
+        return _measured_s(self._share_s(left))[1]
+
     def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
         """Return an equal share of the time that the cells before have left."""
         sharing = sum(one.cell.seconds is None and one.state != "done" for _, one in left)
@@ -302,12 +306,17 @@ def _filled(argument: str, knees: Mapping[str, int]) -> str:
     return argument
 
 
+def _measured_s(share_s: float) -> tuple[int, int]:
+    """Return for how long a run warms up, and for how long it measures at the most."""
+    warm_up_s = 1 if share_s >= _WARM_UP_FROM_S else 0
+    return warm_up_s, max(int(share_s) - warm_up_s, 1)
+
+
 def _timing(cell: Cell, share_s: float, precision_percent: int) -> list[str]:
     """Return how long to measure: at most a share of the time, less once the mean is known."""
     if cell.seconds is not None:
         return ["-W0", "-L", "-D100", f"-d{cell.seconds}"]
-    warm_up_s = 1 if share_s >= _WARM_UP_FROM_S else 0
-    measured_s = max(int(share_s) - warm_up_s, 1)
+    warm_up_s, measured_s = _measured_s(share_s)
     interval_ms = measured_s * 1000 // _INTERVALS
     interval_ms = min(max(interval_ms, _LEAST_INTERVAL_MS), _MOST_INTERVAL_MS)
     # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._claims import Unit
-    from fathom.experiments.assess.session import TargetCells
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.findings import Finding
+    from fathom.result import Stop
     from fathom.runners import Figures
 
 __all__ = ["Verdict", "suited_for", "verdict_of"]
@@ -48,6 +49,7 @@ _LIMITS = {
 _TOO_SLOW = "too slow"
 # Less is no gain that anybody would notice.
 _MORE = 1.05
+_RULE = "--stop-confidence=95:"
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def verdict_of(
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
     claims += _steady(plan, made)
+    claims += _precision(plan, made)
     sentences = [one.text for one in claims]
     if hosts := plan.target.hosts:
         sentences.insert(0, rates_sentence(f"{hosts} hosts"))
@@ -354,6 +357,26 @@ def _caches(made: ClaimMaker) -> Claim | None:
             f"{gain:.1f} times as fast."
         )
     return made.claim("caches", words, keys)
+
+
+def _precision(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
+    """Tell how many means are known as well as was wanted, unless all are."""
+    ends: list[tuple[str, AssessedCell, Stop]] = []
+    for one in plan.done():
+        stop = one.result.time_spans[0].stop if one.result is not None else None
+        limit = next((a for a in one.arguments if a.startswith(_RULE)), None)
+        if stop is not None and limit is not None and one.cell.seconds is None:
+            ends.append((limit.removeprefix(_RULE), one, stop))
+    known = sum(stop.cause == "confidence" for _, _, stop in ends)
+    if known == len(ends):
+        return []
+    without = sum(stop.confidence is None for _, _, stop in ends)
+    count = f"{known} of {counted(len(ends), 'measurement')}" if known else "no measurement"
+    words = f"The mean is known to within {ends[0][0]} % in {count}"
+    words += "; the others ended with their time" if known else ": all ended with their time"
+    words += f", {without} of them too soon for any interval" if without else ""
+    keys: dict[str, Unit] = {one.cell.key: "IOPS" for _, one, _ in ends}
+    return [made.claim("precision", f"{words}.", keys)]
 
 
 def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
