@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fathom.findings.causes import EXPLAINED
+from fathom.findings.causes import NOTHING
 from fathom.findings.observed import Confidence, Noticed
 from fathom.units import counted
 
@@ -101,8 +101,8 @@ class Rule:
     ``fires_when`` says of which figures, for docs/findings.md, whose table ``catalogue`` draws;
     ``place`` is where it stands: what spoils the numbers stands before what they say.
     ``explained_by`` are kinds of the engine's warnings that explain such figures better than this
-    rule does: runs that have one of them are not shown to it. Those are all causes (``causes``),
-    unless a rule says which it may look past, and why.
+    rule does: runs that have one of them are not shown to it. Of Fathom's rules those are all
+    causes (``causes.EXPLAINED``), unless a rule says which it may look past, and why.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Rule:
     look: Callable[[TargetEvidence], Iterable[Noticed]]
     fires_when: str
     place: int
-    explained_by: frozenset[str] = EXPLAINED
+    explained_by: frozenset[str] = NOTHING
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

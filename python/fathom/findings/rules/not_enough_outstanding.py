@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import EXPLAINED
 from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words
 
@@ -50,6 +51,7 @@ RULE = Rule(
     "The device was not loaded to its limit",
     "Little's law; Microsoft, DiskSpd command line: -o and -t",
     _look,
+    explained_by=EXPLAINED,
     fires_when=(
         "With the last step of the depth (1.5 to 8 times), the rate grew by at least the step's"
         " square root."

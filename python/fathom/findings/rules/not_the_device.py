@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fathom._beneath import FirstLayer
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 from fathom.units import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
+    from fathom._beneath import Reached
     from fathom.findings.finding import Noticed
     from fathom.findings.observed import Observed, TargetEvidence
 
@@ -44,30 +46,20 @@ def _by_the_file_system(run: Observed) -> tuple[str, str] | None:
     """
     if not run.load.is_direct:
         return None
-    beneath = run.result.raw["time_spans"][0].get("beneath") or {}
-    for target in beneath.get("targets", ()):
-        layers = [beneath["layers"][at] for at in target["layers"]]
-        system = next(iter(layers), None)
-        first = next((one for one in layers if one["seen"] is not None), None)
-        if system is None or first is None or system["kind"] != "file_system":
-            continue
-        missed = [_missed(kind, target["asked"], first) for kind in ("read", "write")]
-        words = "; ".join(one for one in missed if one)
-        is_the_last = first is layers[-1]
-        if words and (system["name"] == "btrfs" or not is_the_last):
-            return _words(system["name"], words)
+    for first in FirstLayer.all_of(run.result.raw["time_spans"][0]):
+        words = "; ".join(filter(None, (_missed(one, first.name) for one in first.reached)))
+        if words and (first.system == "btrfs" or not first.is_last):
+            return _words(first.system, words)
     return None
 
 
-def _missed(kind: str, asked: Mapping[str, Any], first: Mapping[str, Any]) -> str:
-    """Return how much of what was asked the first layer saw, unless it saw all."""
-    ios, total, seen = asked[f"{kind}_ios"], asked[f"{kind}_bytes"], first["seen"]
-    if seen[f"{kind}_bytes"] >= _REACHED * total:
+def _missed(one: Reached, layer: str) -> str:
+    """Return how much of what was asked a layer saw, unless it saw all."""
+    if one.bytes >= _REACHED * one.asked_bytes:
         return ""
     return (
-        f"of {ios:,} {kind}s ({size_words(total)}), {seen[f'{kind}_ios']:,} "
-        f"({size_words(seen[f'{kind}_bytes'])}) reached even {first['name']}, the first layer "
-        "beneath the file system"
+        f"of {one.asked_ios:,} {one.kind}s ({size_words(one.asked_bytes)}), {one.ios:,} "
+        f"({size_words(one.bytes)}) reached even {layer}, the first layer beneath the file system"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.findings.causes import EXPLAINED
 from fathom.findings.finding import Noticed, Rule
 from fathom.stats import LoadPoint, find_knee
 from fathom.units import rate_words, time_words
@@ -54,6 +55,7 @@ RULE = Rule(
     "More outstanding I/O only waits",
     "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
     _look,
+    explained_by=EXPLAINED,
     fires_when=(
         "The greatest depth has 1.5 times the latency of the knee, which gives 97 % of the "
         "greatest rate."

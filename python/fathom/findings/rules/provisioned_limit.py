@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import EXPLAINED
 from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words, size_words
 
@@ -100,6 +101,7 @@ RULE = Rule(
     "A limit was reached, not the device's own",
     "AWS, Amazon EBS volume types: provisioned IOPS and throughput; Azure, disk performance tiers",
     _look,
+    explained_by=EXPLAINED,
     fires_when=(
         "At least three loads that are not paced and past the page cache, within 3 % of one "
         "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import EXPLAINED
 from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words
 
@@ -49,6 +50,7 @@ RULE = Rule(
     "The write penalty of RAID does not show",
     "Patterson, Gibson, Katz, A Case for RAID (1988): four accesses for a small write",
     _look,
+    explained_by=EXPLAINED,
     fires_when=(
         "On an array of the kernel (md), random writes exceed twice what the penalty leaves of "
         "the reads."
