@@ -126,18 +126,15 @@ class ClaimMaker:
             return f"{TITLES[first]} past it, too"
         return apart(direct, cached, expected=OTHERS_ANSWERED)
 
-    def within_scatter(self, gain: float) -> str | None:
-        """Return what speaks against a gain, if the baseline differs more from itself than that."""
+    def scatter(self, gain: float) -> tuple[float, float] | None:
+        """Return the rates of the baseline, if it differs more from itself than by this gain."""
         rates = [self.figures[key].iops for key in ("read-1", "again") if key in self.figures]
         if len(rates) < 2 or not min(rates):  # noqa: PLR2004 - Once more.
             return None
         scatter = max(rates) / min(rates)
         if scatter < CHANGED or not 1 / scatter < gain < scatter:
             return None
-        return (
-            f"one load, 4K random read at depth 1, gave {rates[0]:,.0f} and {rates[1]:,.0f} IOPS "
-            "at different times"
-        )
+        return rates[0], rates[1]
 
     def disturbed(self, *prefixes: str) -> str:
         """Return by what runs of these families were disturbed, in words; empty if by nothing."""
