@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Origin"]
+__all__ = ["FirstLayer", "Origin", "Reached"]
 
 _DEVICE = ("device", "not_counted")
 
@@ -50,3 +50,51 @@ class Origin:
             for one in beneath.get("targets", ())
             if one["asked"]["read_ios"] + one["asked"]["write_ios"]
         )
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What was asked of a target in reads or writes, and what of it a layer saw."""
+
+    kind: str
+    asked_ios: int
+    asked_bytes: int
+    ios: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class FirstLayer:
+    """The first layer beneath a file system whose I/Os the kernel counts.
+
+    ``system`` is the type of the file system; ``is_last`` is whether nothing lies beneath it.
+    """
+
+    system: str
+    name: str
+    is_last: bool
+    reached: tuple[Reached, ...]
+
+    @classmethod
+    def all_of(cls, data: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Read those of a time span of the JSON form, of each target that lies on a file system."""
+        beneath = data.get("beneath") or {}
+        found = []
+        for one in beneath.get("targets", ()):
+            layers = [beneath["layers"][at] for at in one["layers"]]
+            first = next((layer for layer in layers if layer["seen"] is not None), None)
+            if first is None or layers[0]["kind"] != "file_system":
+                continue
+            asked, seen = one["asked"], first["seen"]
+            reached = tuple(
+                Reached(
+                    kind,
+                    asked[f"{kind}_ios"],
+                    asked[f"{kind}_bytes"],
+                    seen[f"{kind}_ios"],
+                    seen[f"{kind}_bytes"],
+                )
+                for kind in ("read", "write")
+            )
+            found.append(cls(layers[0]["name"], first["name"], first is layers[-1], reached))
+        return tuple(found)

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.findings.causes import EXPLAINED
     from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
     from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level
     from fathom.findings.search import RULES, find
 
 __all__ = [
+    "EXPLAINED",
     "RULES",
     "Case",
     "Confidence",

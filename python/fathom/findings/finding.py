@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.observed import Confidence, Noticed
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -14,9 +16,6 @@ if TYPE_CHECKING:
     from fathom.findings.observed import TargetEvidence
 
 __all__ = [
-    "HOST_IN_THE_WAY",
-    "OTHERS_ANSWERED",
-    "STALLED_AT_END",
     "Case",
     "Confidence",
     "Finding",
@@ -24,15 +23,6 @@ __all__ = [
     "Rule",
     "numbers_words",
 ]
-
-OTHERS_ANSWERED = frozenset({"not_the_device"})
-"""Warnings by which the figures are not those of a device."""
-
-HOST_IN_THE_WAY = frozenset({"cpu_contended", "cpu_throttled", "cpu_stolen", "suspended"})
-"""Warnings by which the host kept the load from running, so that the time is not the device's."""
-
-STALLED_AT_END = frozenset({"stalled_at_end"})
-"""A part of the measured time had no I/Os at all: its mean rate is that of no load."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +57,8 @@ class Finding:
         All that was noticed, the worst first.
     run_count, judged_count
         Of how many runs it is so, and how many were looked at; 0 if it is about all together.
+    left_out_count
+        How many runs were not looked at, as another cause explains their figures.
 
     """
 
@@ -80,16 +72,26 @@ class Finding:
     cases: tuple[Case, ...] = field(default=())
     run_count: int = 0
     judged_count: int = 0
+    left_out_count: int = 0
 
     @property
     def where(self) -> str:
         """In how many runs it was seen, and in which, in a sentence; empty of a single run."""
-        if self.run_count == 0 or self.judged_count == 1:
+        if self.run_count == 0 or self.judged_count + self.left_out_count == 1:
             return ""
         ids = sorted({run for case in self.cases for run in case.run_ids})
         which = f" ({numbers_words(ids)})" if ids else ""
         worst = "; the worst is shown" if len(self.cases) > 1 else ""
-        return f"In {self.run_count} of {self.judged_count} runs{which}{worst}."
+        others = self.left_out_count
+        left_out = (
+            f" {counted(others, 'other')} {'is' if others == 1 else 'are'} not looked at: another "
+            "cause explains the figures."
+            if others
+            else ""
+        )
+        return (
+            f"In {self.run_count} of {counted(self.judged_count, 'run')}{which}{worst}.{left_out}"
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class Rule:
     ``fires_when`` says of which figures, for docs/findings.md, whose table ``catalogue`` draws;
     ``place`` is where it stands: what spoils the numbers stands before what they say.
     ``explained_by`` are kinds of the engine's warnings that explain such figures better than this
-    rule does: runs that have one of them are not shown to it.
+    rule does: runs that have one of them are not shown to it. Of Fathom's rules those are all
+    causes (``causes.EXPLAINED``), unless a rule says which it may look past, and why.
     """
 
     name: str
@@ -108,7 +111,7 @@ class Rule:
     look: Callable[[TargetEvidence], Iterable[Noticed]]
     fires_when: str
     place: int
-    explained_by: frozenset[str] = frozenset()
+    explained_by: frozenset[str] = NOTHING
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

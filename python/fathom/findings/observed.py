@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fathom.result import Result, Warning_
 
 __all__ = [
+    "CHANGED",
     "Confidence",
     "Load",
     "Noticed",
@@ -29,6 +30,9 @@ __all__ = [
     "unanswered",
 ]
 
+
+CHANGED = 1.25
+"""Runs of one load whose rates are so many times apart do not agree."""
 
 Confidence = Literal["certain", "likely", "possible"]
 """Certain: counted or told by the kernel. Likely: other causes are rare. Possible: others exist."""
@@ -115,6 +119,7 @@ class TargetEvidence:
     ``memory_bytes`` is the host's memory, 0 if unknown; ``raid`` is the level of the array that the
     target lies on, such as ``raid5``, or None if there is none or the kernel does not tell.
     ``silent`` are runs in which no I/O completed, of which there is nothing else to judge.
+    ``left_out_count`` is how many runs a rule does not look at, as another cause explains them.
     """
 
     target: str
@@ -122,11 +127,13 @@ class TargetEvidence:
     memory_bytes: int = 0
     raid: str | None = None
     silent: Sequence[Observed] = ()
+    left_out_count: int = 0
 
     def without(self, kinds: frozenset[str]) -> TargetEvidence:
-        """Return it without the runs that have a warning of these kinds."""
+        """Return it without the runs that have a warning of these kinds; it counts them."""
         kept = [one for one in self.observed if not one.warned & kinds]
-        return replace(self, observed=kept)
+        count = self.left_out_count + len(self.observed) - len(kept)
+        return replace(self, observed=kept, left_out_count=count)
 
     def warnings(self, *kinds: str) -> list[tuple[Observed, Warning_]]:
         """Return the engine's own warnings of these kinds, each with its run."""
@@ -144,11 +151,27 @@ class TargetEvidence:
             for run, one in self.warnings(*kinds)
         ]
 
+    def alike(self) -> Iterator[list[Observed]]:
+        """Return sets of at least two results of the same load."""
+        grouped: dict[Load, list[Observed]] = {}
+        for one in self.observed:
+            grouped.setdefault(one.load, []).append(one)
+        return (group for group in grouped.values() if len(group) > 1)
+
     def families(self, *free: str) -> Iterator[list[Observed]]:
-        """Return sets of at least two results whose loads differ in these fields alone."""
+        """Return sets of at least two results whose loads differ in these fields alone.
+
+        A load whose own runs do not agree is in none: what it differs in from others is then no
+        matter of the load.
+        """
+        unsure = {
+            group[0].load
+            for group in self.alike()
+            if max(one.iops for one in group) >= CHANGED * min(one.iops for one in group)
+        }
         kept = [one.name for one in fields(Load) if one.name not in free]
         grouped: dict[tuple[object, ...], list[Observed]] = {}
-        for one in self.observed:
+        for one in (one for one in self.observed if one.load not in unsure):
             same = tuple(getattr(one.load, name) for name in kept)
             grouped.setdefault(same, []).append(one)
         return (family for family in grouped.values() if len(family) > 1)

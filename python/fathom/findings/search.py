@@ -66,8 +66,13 @@ def find(
 
 def apply(evidence: TargetEvidence, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """Return the findings of one target."""
-    pairs = [(rule, [*rule.look(evidence.without(rule.explained_by))]) for rule in rules]
-    return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
+    found = []
+    for rule in rules:
+        shown = evidence.without(rule.explained_by)
+        noticed = [*rule.look(shown)]
+        if noticed:
+            found.append(_finding(rule, noticed, shown))
+    return found
 
 
 def _title(rule: Rule, noticed: Sequence[Noticed]) -> str:
@@ -95,4 +100,5 @@ def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -
         cases=tuple(Case(words, tuple(ids)) for words, ids in cases.items()),
         run_count=len({id(run) for one in ordered for run in one.runs}),
         judged_count=len(evidence.observed) + len(evidence.silent),
+        left_out_count=evidence.left_out_count,
     )

@@ -72,11 +72,22 @@ def show_foreseen(found: Foreseen, *, as_json: bool) -> None:
     finish = local_time(time.time() + found.seconds)
     _write(
         f"{count} measurements at most, about {seconds} ({least} to {most}), predicted finish "
-        f"{finish}. Each ends once its mean is known; what can tell nothing new is skipped.",
+        f"{finish}. {_ends_words(found)} What can tell nothing new is skipped.",
         "",
     )
     for one in found.plans:
         _show_foreseen_target(one)
+
+
+def _ends_words(found: Foreseen) -> str:
+    """Say when a run ends, and where it cannot be its mean that ends it."""
+    known = f"known to {found.precision_percent} %"
+    if found.measured_s <= found.rule_s:
+        return (
+            f"Each measures for about {found.measured_s} s, which is too short for its mean to be "
+            f"{known} (that takes more than {found.rule_s:g} s; --time gives more)."
+        )
+    return f"Each ends once its mean is {known}, or after about {found.measured_s} s."
 
 
 def _show_foreseen_target(one: TargetCells) -> None:
@@ -124,7 +135,8 @@ def _foreseen_as_dict(found: Foreseen) -> dict[str, object]:
         for one in found.plans
     ]
     times = {"seconds": found.seconds, "least_s": found.least_s, "most_s": found.most_s}
-    return {**times, "fill_bytes": found.fill_bytes, "targets": targets}
+    ends = {"measured_s": found.measured_s, "precision_percent": found.precision_percent}
+    return {**times, **ends, "fill_bytes": found.fill_bytes, "targets": targets}
 
 
 def failure_words(found: Assessment) -> str:

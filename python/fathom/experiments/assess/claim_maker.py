@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from fathom._claims import Claim, Evidence, doubts_of
 from fathom.engine import load_of
 from fathom.findings import find
+from fathom.findings.causes import DISTURBING, OTHERS_ANSWERED, TITLES, apart, causes_of
+from fathom.findings.observed import CHANGED
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,6 +99,57 @@ class ClaimMaker:
         keys = [key for key in self.figures if key == "read-1" or key.startswith("random-")]
         reads = [key for key in keys if not key.endswith("-write")]
         return next((key for key in reads if self.depth(key) == depth), None)
+
+    def apart(self, *keys: str) -> str | None:
+        """Return why these cells cannot be compared, in words; None if nothing speaks against."""
+        return apart(*(self.cells[key].result for key in keys))
+
+    def past_the_cache(self) -> str | None:
+        """Return the reads past the page cache that differ from those through it in that alone."""
+        if "cached" not in self.figures:
+            return None
+        cached = self._reach("cached")
+        keys = [key for key in self.figures if key == "read-1" or key.startswith("set-")]
+        return next((key for key in keys if self._reach(key) == cached), None)
+
+    def _reach(self, key: str) -> int:
+        """Return how many bytes of the target a cell touches at most."""
+        asked = self._parameters.get(key)
+        size_bytes = self.plan.target.size_bytes
+        return min(int(asked["limit_bytes"]) or size_bytes, size_bytes) if asked else size_bytes
+
+    def apart_from_the_cache(self, past: str) -> str | None:
+        """Return why reads past the page cache cannot be compared with those through it, if so."""
+        direct, cached = (self.cells[key].result for key in (past, "cached"))
+        if direct is not None and causes_of(direct) & OTHERS_ANSWERED:
+            first = next(one for one in TITLES if one in causes_of(direct) & OTHERS_ANSWERED)
+            return f"{TITLES[first]} past it, too"
+        return apart(direct, cached, expected=OTHERS_ANSWERED)
+
+    def scatter(self, gain: float) -> tuple[float, float] | None:
+        """Return the rates of the baseline, if it differs more from itself than by this gain."""
+        rates = [self.figures[key].iops for key in ("read-1", "again") if key in self.figures]
+        if len(rates) < 2 or not min(rates):  # noqa: PLR2004 - Once more.
+            return None
+        scatter = max(rates) / min(rates)
+        if scatter < CHANGED or not 1 / scatter < gain < scatter:
+            return None
+        return rates[0], rates[1]
+
+    def disturbed(self, *prefixes: str) -> str:
+        """Return by what runs of these families were disturbed, in words; empty if by nothing."""
+        mine = [
+            causes_of(one.result) & DISTURBING
+            for key, one in self.cells.items()
+            if key in self.figures and key.startswith(prefixes) and not key.endswith("-write")
+            if one.result is not None
+        ]
+        first = next((one for one in TITLES if any(one in causes for causes in mine)), None)
+        if first is None:
+            return ""
+        return (
+            f"{TITLES[first]} in {sum(first in one for one in mine)} of {counted(len(mine), 'run')}"
+        )
 
     def is_whole(self, *prefixes: str) -> bool:
         """Whether all cells of these families were measured, or needed not be."""

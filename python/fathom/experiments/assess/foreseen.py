@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._hanging import must_answer
 from fathom.errors import TargetError
+from fathom.experiments._run_times import LEAST_RUN_S
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, interleaved
 from fathom.experiments.assess.target import foreseen_target
@@ -32,6 +33,10 @@ class Foreseen:
         By expectation, and the limits; filling scratch files comes on top of the least.
     fill_bytes
         Of all scratch files together.
+    measured_s
+        For how long each run measures at the most, if all have the same share of the time.
+    precision_percent
+        A run ends as soon as its mean is known to within this.
 
     """
 
@@ -40,6 +45,13 @@ class Foreseen:
     least_s: float
     most_s: float
     fill_bytes: int
+    measured_s: int
+    precision_percent: int
+
+    @property
+    def rule_s(self) -> float:
+        """For how long a run has to measure, and longer, before its mean can be known."""
+        return LEAST_RUN_S
 
 
 def foresee(
@@ -61,9 +73,13 @@ def foresee(
         [effort.size_bytes] * len(names),
     )
     plans = [planned_cells(one, effort, steady_seconds) for one in same_size(targets)]
-    least_s, seconds, most_s = Assessor(plans, [], effort).left_s([*interleaved(plans)])
+    assessor, order = Assessor(plans, [], effort), [*interleaved(plans)]
+    least_s, seconds, most_s = assessor.left_s(order)
+    measured_s = assessor.measured_s(order)
     fill_bytes = sum(one.target.size_bytes for one in plans if one.target.is_scratch)
-    return Foreseen(plans, seconds, least_s, most_s, fill_bytes)
+    return Foreseen(
+        plans, seconds, least_s, most_s, fill_bytes, measured_s, effort.precision_percent
+    )
 
 
 def all_targets(

@@ -11,6 +11,7 @@ from fathom.experiments.assess._steady import LEAST_ROUNDS, round_of, rounds_of,
 from fathom.experiments.assess.cell import KNEE, SEQUENTIAL_KNEE
 from fathom.experiments.progress import Progress
 from fathom.experiments.session import Observation, Skip, Step, Strategy
+from fathom.findings.causes import AT_ITS_LIMIT, CORE_AT_ITS_LIMIT, causes_of
 from fathom.stats import LoadPoint, find_knee
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ __all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "interleaved"
 
 CellState = Literal["pending", "done", "failed", "skipped", "left_out"]
 _GROWN = 1.03
+# What a rising depth itself brings: a core is full, or a limit is reached.
+_ITS_OWN = CORE_AT_ITS_LIMIT | AT_ITS_LIMIT
 _WARM_UP_FROM_S = 4.0
 _LEAST_INTERVAL_MS = 10
 _MOST_INTERVAL_MS = 100
@@ -87,7 +90,7 @@ class TargetCells:
         """Return the depth of least latency within 3 % of the greatest rate of a saturation."""
         points = [
             LoadPoint(_depth(one.cell), one.figures.iops, one.figures.latency_mean_ns)
-            for one in self._family(family)
+            for one in self._undisturbed(family)
             if one.figures is not None and one.figures.latency_mean_ns is not None
         ]
         return int(find_knee(points).load) if points else 1
@@ -127,9 +130,25 @@ class TargetCells:
         first = [one for one in self.done() if one.cell.key == "read-1" and family == "random"]
         return [*first, *mine]
 
+    def _undisturbed(self, family: str) -> list[AssessedCell]:
+        """Return the cells of a saturation that nothing explains but what explains them all.
+
+        Those are all of them if there are not two.
+        """
+        mine = self._family(family)
+        causes = [frozenset() if one.result is None else causes_of(one.result) for one in mine]
+        common = frozenset.intersection(*causes) if causes else frozenset()
+        kept = [one for one, own in zip(mine, causes, strict=True) if not own - common - _ITS_OWN]
+        return kept if len(kept) > 1 else mine
+
     def _is_saturated(self, family: str) -> bool:
         """Whether the last two steps both brought next to nothing."""
-        rates = [one.figures.iops for one in self._family(family) if one.figures is not None]
+        runs = self._family(family)
+        # One that was disturbed brought less for another reason.
+        kept = {id(one) for one in self._undisturbed(family)}
+        if any(id(one) not in kept for one in runs[-2:]):
+            return False
+        rates = [one.figures.iops for one in runs if one.figures is not None]
         return len(rates) > 2 and max(rates[-2:]) < _GROWN * max(rates[:-2])  # noqa: PLR2004 - Two.
 
 
@@ -197,6 +216,10 @@ class Assessor:
             if one.cell.seconds is None:
                 self.took_s.append(seen.took_s)
                 self.budget_s -= seen.took_s
+
+    def measured_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> int:
+        """Return how long each of these cells is measured at the most, by its share of the time."""
+        return _measured_s(self._share_s(left))[1]
 
     def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
         """Return an equal share of the time that the cells before have left."""
@@ -283,12 +306,17 @@ def _filled(argument: str, knees: Mapping[str, int]) -> str:
     return argument
 
 
+def _measured_s(share_s: float) -> tuple[int, int]:
+    """Return for how long a run warms up, and for how long it measures at the most."""
+    warm_up_s = 1 if share_s >= _WARM_UP_FROM_S else 0
+    return warm_up_s, max(int(share_s) - warm_up_s, 1)
+
+
 def _timing(cell: Cell, share_s: float, precision_percent: int) -> list[str]:
     """Return how long to measure: at most a share of the time, less once the mean is known."""
     if cell.seconds is not None:
         return ["-W0", "-L", "-D100", f"-d{cell.seconds}"]
-    warm_up_s = 1 if share_s >= _WARM_UP_FROM_S else 0
-    measured_s = max(int(share_s) - warm_up_s, 1)
+    warm_up_s, measured_s = _measured_s(share_s)
     interval_ms = measured_s * 1000 // _INTERVALS
     interval_ms = min(max(interval_ms, _LEAST_INTERVAL_MS), _MOST_INTERVAL_MS)
     # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._claims import Unit
-    from fathom.experiments.assess.session import TargetCells
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.findings import Finding
+    from fathom.result import Stop
     from fathom.runners import Figures
 
 __all__ = ["Verdict", "suited_for", "verdict_of"]
@@ -48,6 +49,7 @@ _LIMITS = {
 _TOO_SLOW = "too slow"
 # Less is no gain that anybody would notice.
 _MORE = 1.05
+_RULE = "--stop-confidence=95:"
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def verdict_of(
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
     claims += _steady(plan, made)
+    claims += _precision(plan, made)
     sentences = [one.text for one in claims]
     if hosts := plan.target.hosts:
         sentences.insert(0, rates_sentence(f"{hosts} hosts"))
@@ -204,7 +207,9 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     key = best_cell(figures, "read-1", "random-", "threads-")
     if key is None:
         return None
-    most = "at most " if made.is_whole("random-", "threads-") else ""
+    is_whole = made.is_whole("random-", "threads-")
+    disturbed = made.disturbed("read-1", "random-", "threads-")
+    most = "at most " if is_whole and not disturbed else ""
     words = f"It completes {most}{figures[key].iops:,.0f} random reads of 4 KiB a second"
     words += f" ({made.conditions(key)})"
     keys: dict[str, Unit] = {key: "IOPS"}
@@ -212,8 +217,10 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     if write is not None:
         words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
         keys["random-write"] = "IOPS"
-    if not most:
+    if not is_whole:
         words += "; whether more outstanding bring more was not measured to the end"
+    elif disturbed:
+        words += f"; whether it completes more is not known: {disturbed}"
     return made.claim("saturation", f"{words}.", keys)
 
 
@@ -241,6 +248,8 @@ def _durable(made: ClaimMaker) -> Claim | None:
     if plain is not None and plain.latency_mean_ns is not None:
         words += f", one that need not {time_words(plain.latency_mean_ns)}"
         keys["plain-write-1"] = "ns"
+        why = made.apart("write-1", "plain-write-1")
+        words += "" if why is None else f", which cannot be compared: {why}"
     return made.claim("durable", f"{words}.", keys)
 
 
@@ -281,18 +290,41 @@ def _backup(made: ClaimMaker) -> Claim | None:
     return made.claim("backup", text, {"backup": "MiB/s"})
 
 
+def _scattered(made: ClaimMaker, gain: float) -> str | None:
+    """Say what speaks against a gain, if the baseline differs more from itself than that."""
+    rates = made.scatter(gain)
+    if rates is None:
+        return None
+    return (
+        f"one load, 4K random read at depth 1, gave {rates[0]:,.0f} and {rates[1]:,.0f} IOPS at "
+        "different times"
+    )
+
+
 def _threads(made: ClaimMaker) -> Claim | None:
     """Compare threads with one thread at the same depth; that of one thread is reported, too."""
     figures = made.figures
-    many = best_cell(figures, "threads-")
-    single = None if many is None else made.single_at(made.depth(many))
-    if many is None or single is None:
+    pairs = [
+        (key, single)
+        for key in figures
+        if key.startswith("threads-") and (single := made.single_at(made.depth(key))) is not None
+    ]
+    if not pairs:
         return None
+    # A pair that tells something is better than a greater rate that tells nothing.
+    many, single = max(pairs, key=lambda pair: (made.apart(*pair) is None, figures[pair[0]].iops))
     gain = figures[many].iops / figures[single].iops
     count = many.removeprefix("threads-")
     depth = made.depth(many)
     rates = f"{figures[many].iops:,.0f} against {figures[single].iops:,.0f} IOPS"
     keys: dict[str, Unit] = {many: "IOPS", single: "IOPS"}
+    why = made.apart(many, single) or _scattered(made, gain)
+    if why is not None:
+        words = (
+            f"Whether more threads help is not known: at depth {depth} each, {count} and one gave "
+            f"{rates}, but {why}."
+        )
+        return made.claim("threads", words, keys)
     if gain < _MORE:
         words = (
             f"More threads do not help: at depth {depth} each, {count} complete {gain:.2f} times "
@@ -304,25 +336,58 @@ def _threads(made: ClaimMaker) -> Claim | None:
             f"one ({rates})"
         )
     best = best_cell(figures, "read-1", "random-")
-    if best is not None and figures[best].iops > _MORE * figures[single].iops:
+    is_more = best is not None and figures[best].iops > _MORE * figures[single].iops
+    if best is not None and is_more and made.apart(best, single) is None:
         words += f"; one thread at depth {made.depth(best)} completes {figures[best].iops:,.0f}"
         keys[best] = "IOPS"
     return made.claim("threads", f"{words}.", keys)
 
 
 def _caches(made: ClaimMaker) -> Claim | None:
-    one, cached = made.figures.get("read-1"), made.figures.get("cached")
-    if one is None or cached is None or not one.iops:
+    """Compare the page cache with reads of the same range past it."""
+    figures = made.figures
+    past = made.past_the_cache()
+    if past is None or not figures[past].iops:
         return None
-    gain = cached.iops / one.iops
-    words = (
-        f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
-    )
-    if gain < _MORE:
+    gain = figures["cached"].iops / figures[past].iops
+    keys: dict[str, Unit] = {past: "IOPS", "cached": "IOPS"}
+    why = made.apart_from_the_cache(past) or _scattered(made, gain)
+    if why is not None:
+        rates = f"{figures['cached'].iops:,.0f} against {figures[past].iops:,.0f} IOPS"
+        words = (
+            f"How much faster the system's own memory (page cache) is read is not known: it gave "
+            f"{rates}, but {why}."
+        )
+    elif gain < _MORE:
         words = (
             "Through the system's own memory (page cache) reads were not faster within the time."
         )
-    return made.claim("caches", words, {"read-1": "IOPS", "cached": "IOPS"})
+    else:
+        words = (
+            "What the system holds in its own memory (page cache) is read "
+            f"{gain:.1f} times as fast."
+        )
+    return made.claim("caches", words, keys)
+
+
+def _precision(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
+    """Tell how many means are known as well as was wanted, unless all are."""
+    ends: list[tuple[str, AssessedCell, Stop]] = []
+    for one in plan.done():
+        stop = one.result.time_spans[0].stop if one.result is not None else None
+        limit = next((a for a in one.arguments if a.startswith(_RULE)), None)
+        if stop is not None and limit is not None and one.cell.seconds is None:
+            ends.append((limit.removeprefix(_RULE), one, stop))
+    known = sum(stop.cause == "confidence" for _, _, stop in ends)
+    if known == len(ends):
+        return []
+    without = sum(stop.confidence is None for _, _, stop in ends)
+    count = f"{known} of {counted(len(ends), 'measurement')}" if known else "no measurement"
+    words = f"The mean is known to within {ends[0][0]} % in {count}"
+    words += "; the others ended with their time" if known else ": all ended with their time"
+    words += f", {without} of them too soon for any interval" if without else ""
+    keys: dict[str, Unit] = {one.cell.key: "IOPS" for _, one, _ in ends}
+    return [made.claim("precision", f"{words}.", keys)]
 
 
 def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, STALLED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ RULE = Rule(
     "Latency has two populations",
     "B. Gregg, Frequency Trails: Modes and Modality (2014)",
     _look,
-    explained_by=HOST_IN_THE_WAY,
+    # A core at its limit gives one population, and a stall too few I/Os for another.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT - STALLED,
     fires_when=(
         "Two peaks a factor of 3 apart, a valley below 20 % of the lesser, each side with 5 % "
         "of the I/Os."

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, STALLED
+from fathom.findings.finding import Noticed, Rule
 from fathom.metrics import interval_series
 from fathom.units import NS_PER_S, rate_words
 
@@ -104,7 +105,8 @@ RULE = Rule(
     "The rate fell to a lower level after a while",
     "AWS, Amazon EBS: I/O credits and burst performance; Azure, credit-based bursting",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
+    # A core at its limit makes no step down, and stalls are no level.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT - STALLED,
     fires_when=(
         "Two levels within a run of at least 25 intervals, the second at most 80 % of the "
         "first, eight standard deviations apart without the tenth of the intervals that strays "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, OTHERS_ANSWERED
 from fathom.findings.finding import Noticed, Rule
 from fathom.units import counted, rate_words
 
@@ -16,12 +17,11 @@ __all__ = ["RULE"]
 
 _IDLE_PERCENT = 50.0
 _HELPED = 1.10
-_OTHERS = ("cpu_contended", "cpu_throttled", "cpu_stolen")
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Take the engine's word for it, and add whether cores idled and more threads help."""
-    bound = [one for one in evidence.observed if _warning(one) is not None and not _others(one)]
+    bound = [one for one in evidence.observed if _warning(one) is not None]
     if not bound:
         return
     # Best is a run of which others tell what more threads gave.
@@ -44,11 +44,6 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
 def _warning(one: Observed) -> tuple[str, str] | None:
     found = [warning for warning in one.result.warnings if warning.kind == "core_saturated"]
     return (found[0].evidence, found[0].remedy) if found else None
-
-
-def _others(one: Observed) -> bool:
-    """Whether somebody else had the core: the host is not blamed for that."""
-    return any(warning.kind in _OTHERS for warning in one.result.warnings)
 
 
 def _cpus(one: Observed) -> list[float]:
@@ -120,6 +115,8 @@ RULE = Rule(
     "A core was the limit, not the device",
     "Microsoft, DiskSpd, read the CPU table first; the engine's warning core_saturated",
     _look,
+    # It is about a core: who answers does not matter, and a core at its limit makes pauses.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT - OTHERS_ANSWERED - {"idle_between_ios"},
     fires_when=(
         "The engine saw a core at its limit; runs with more threads, or else idle cores, tell "
         "whether more threads help."

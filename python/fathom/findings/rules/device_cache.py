@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import size_words, time_words
 
 if TYPE_CHECKING:
@@ -23,8 +24,16 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         known = [(one, mean_ns) for one, mean_ns in timed if mean_ns is not None]
         if len({one.load.working_set_bytes for one, _ in known}) < 2:  # noqa: PLR2004 - A step.
             continue
-        known.sort(key=lambda pair: pair[0].load.working_set_bytes)
-        (small, small_ns), (large, large_ns) = known[0], known[-1]
+        sizes = [one.load.working_set_bytes for one, _ in known]
+        # Of runs of one load, those that are nearest to each other: it holds for any of them.
+        small, small_ns = max(
+            (pair for pair in known if pair[0].load.working_set_bytes == min(sizes)),
+            key=lambda pair: pair[1],
+        )
+        large, large_ns = min(
+            (pair for pair in known if pair[0].load.working_set_bytes == max(sizes)),
+            key=lambda pair: pair[1],
+        )
         if large_ns >= _STEP * small_ns:
             yield Noticed(
                 f"{large.load.words()} took {time_words(small_ns)} within "
@@ -43,7 +52,8 @@ RULE = Rule(
     "A cache of the drive or array was measured",
     "J. Barreto, DiskSpd, PowerShell and storage performance (2014): file size and caches",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
+    # What fills a core is the small working set: that explains nothing of the large one.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT,
     fires_when=(
         "Past the page cache, the largest working set takes 1.5 times as long as the smallest."
     ),

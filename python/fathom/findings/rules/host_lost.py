@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures, lost_sentence
 
@@ -35,6 +36,8 @@ RULE = Rule(
     "A host of the fleet was lost",
     "Fathom: the heartbeat of its fleets",
     _look,
+    # It is about the hosts, whatever explains the figures.
+    explained_by=NOTHING,
     fires_when="A host of a fleet did not answer, or its result made no sense.",
     place=290,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import OUTSIDE_OVERLAP_MOST, host_figures
 from fathom.units import NS_PER_MS
@@ -77,6 +78,8 @@ RULE = Rule(
     "Hosts measured apart, or are not alike",
     "Fathom: round trips before and behind each run of a fleet",
     _look,
+    # It is about the hosts, whatever explains the figures.
+    explained_by=NOTHING,
     fires_when="A host of a fleet measured for 1 % of the measured time or more while not all did, "
     "its clock moved by more than 1 ms, or kernels differ.",
     place=310,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULE = Rule(
     "The network lost data, or seemed to",
     "tcp(7), TCP_INFO; the engine's warning retransmits",
     _look,
+    explained_by=NOTHING,
     fires_when="At least one TCP segment in 1,000 I/Os was sent again.",
     place=24,
 )

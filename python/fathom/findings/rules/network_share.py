@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULE = Rule(
     "A great part of the latency is the network's",
     "docs/targets/network.md; the engine's warning network_share",
     _look,
+    explained_by=NOTHING,
     fires_when="The shortest round trip took at least a fifth of the mean latency.",
     place=22,
 )

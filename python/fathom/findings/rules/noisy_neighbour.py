@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, NOTHING
+from fathom.findings.finding import Noticed, Rule
+from fathom.findings.observed import CHANGED
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -14,23 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
-_CHANGED = 1.25
 # What such runs say of themselves is why they are slower than others; nobody else was busy.
-_EXPLAINED = STALLED_AT_END | {
-    "stalled",
-    "no_io_completed",
-    "io_limited",
-    "cpu_throttled",
-    "suspended",
-}
+# A core at its limit is so in both.
+_EXPLAINED = EXPLAINED - CORE_AT_ITS_LIMIT
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stolen CPU time, and runs of the same load that do not agree."""
     yield from evidence.warned("certain", "cpu_stolen", unit="%")
-    for family in evidence.without(_EXPLAINED).families():
+    for family in evidence.without(_EXPLAINED).alike():
         rates = [one.iops for one in family]
-        if max(rates) >= _CHANGED * min(rates):
+        if max(rates) >= CHANGED * min(rates):
             yield Noticed(
                 f"{family[0].load.words()}, {family[0].load.outstanding} outstanding: the same "
                 f"load gave {rate_words(min(rates))} and {rate_words(max(rates))} IOPS.",
@@ -47,9 +43,11 @@ RULE = Rule(
     "Somebody else was busy",
     "Linux, proc_stat(5): steal; Microsoft, VM Fleet: repeat the first load at the end",
     _look,
+    # Stolen time it takes from the engine; the runs that it compares have no cause.
+    explained_by=NOTHING,
     fires_when=(
-        "The hypervisor took CPU time, or the same load gave rates 25 % apart and no stall or "
-        "limit explains it."
+        "The hypervisor took CPU time, or the same load gave rates 25 % apart and nothing "
+        "else explains it."
     ),
     place=180,
 )

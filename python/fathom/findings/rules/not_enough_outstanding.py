@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ RULE = Rule(
     "The device was not loaded to its limit",
     "Little's law; Microsoft, DiskSpd command line: -o and -t",
     _look,
-    explained_by=HOST_IN_THE_WAY | STALLED_AT_END,
+    explained_by=EXPLAINED,
     fires_when=(
         "With the last step of the depth (1.5 to 8 times), the rate grew by at least the step's"
         " square root."

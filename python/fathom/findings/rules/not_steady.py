@@ -8,7 +8,8 @@ import numpy as np
 
 from fathom._digits import beside_limit
 from fathom.findings._series import settled_rates
-from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, NOTHING, STALLED
+from fathom.findings.finding import Noticed, Rule
 from fathom.findings.rules.burst_credits import step_of
 from fathom.stats.steady import WINDOW_ROUNDS, check_window
 from fathom.units import rate_words
@@ -24,7 +25,11 @@ _PERCENT = 100
 # As of the SNIA's rule.
 _RANGE_PERCENT, _FIT_PERCENT = 20, 10
 _LONGER = "Measure longer (-d, --stop-steady), and precondition the device for writes."
-_QUIET = "Measure again when nothing keeps the load from its CPUs; only then is it the device's."
+_QUIET = (
+    "Measure again without what the other findings say of these runs; only then is it the device's."
+)
+# A core at its limit is steady, and stalls are what makes a device unsteady.
+_DISTURBED = EXPLAINED - CORE_AT_ITS_LIMIT - STALLED
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -33,7 +38,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         rates = settled_rates(one.result)
         if rates is None or one.load.is_paced:
             continue
-        disturbed = bool(one.warned & HOST_IN_THE_WAY)
+        disturbed = bool(one.warned & _DISTURBED)
         # Two steady levels with a step between them are a finding of their own.
         if not disturbed and step_of(one) is not None:
             continue
@@ -59,6 +64,8 @@ RULE = Rule(
     "The rate was not steady by the SNIA's rules",
     "SNIA SSS PTS 2.0.2, 2.1.24: range 20 %, slope 10 % over a window of five rounds",
     _look,
+    # It is about the run: what the rate is worth, whoever made it so. The remedy says which.
+    explained_by=NOTHING,
     fires_when="Fifths of a run, without its warm-up, break the rules of the SNIA.",
     place=240,
 )

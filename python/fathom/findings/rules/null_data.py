@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ RULE = Rule(
     "The data are zeros or were never written",
     "ioctl_fiemap(2); DiskSpd, -Z: devices may compress zeros; the engine's warnings",
     _look,
+    explained_by=NOTHING,
     fires_when="The engine found blocks of zeros, or blocks that were never written.",
     place=110,
 )

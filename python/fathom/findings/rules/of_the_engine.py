@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from math import inf
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import OTHERS_ANSWERED, Rule
+from fathom.findings.causes import HOST_IN_THE_WAY, NOTHING, OTHERS_ANSWERED
+from fathom.findings.finding import Rule
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fathom.findings.finding import Confidence, Noticed
-    from fathom.findings.observed import TargetEvidence
+    from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["NO_FINDING", "RULES"]
 
@@ -22,6 +26,43 @@ def _warned(
     return lambda evidence: evidence.warned(confidence, *kinds, unit=unit)
 
 
+_WAITED = frozenset({"cpu_contended", "cpu_stolen"})
+_OLDEST_S = re.compile(r"the oldest for ([\d.,]*\d) s\b")
+
+
+def _stalled(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell stalls that no wait for a CPU explains: what is ready is not seen without one."""
+    kinds = ("stalled", "stalled_at_end", "no_io_completed")
+    for one in evidence.warned("certain", *kinds, unit="s"):
+        (run,) = one.runs
+        if run.warned & _WAITED and _stalled_s(run, one) <= _waited_s(run):
+            continue
+        yield one
+
+
+def _waited_s(run: Observed) -> float:
+    """Return how long all threads of a run waited for a CPU; endless if nobody counted it."""
+    cpus = [(span.get("beneath") or {}).get("cpu") for span in run.result.raw["time_spans"]]
+    known = [one for one in cpus if one and one.get("waited_ns") is not None]
+    waited_ns = sum(int(one["waited_ns"]) + int(one["stolen_ns"]) for one in known)
+    return float(waited_ns / NS_PER_S) if known else inf
+
+
+def _stalled_s(run: Observed, noticed: Noticed) -> float:
+    """Return how long the stall was that a warning is about."""
+    oldest = _OLDEST_S.search(noticed.evidence)
+    if oldest is not None:
+        return float(oldest[1].replace(",", ""))
+    spans = run.result.raw["time_spans"]
+    lengths = [
+        stall["length_ns"]
+        for span in spans
+        for stall in (span.get("beneath") or {}).get("stalls", ())
+    ]
+    whole_ns = sum(span["measured_ns"] for span in spans)
+    return float(max(lengths, default=whole_ns) / NS_PER_S)
+
+
 RULES = (
     # No block device lies beneath the target.
     Rule(
@@ -29,6 +70,7 @@ RULES = (
         "No device can be seen beneath the target",
         "fuse(4), mount(8); the engine's warning device_unseen",
         _warned("certain", "device_unseen"),
+        explained_by=NOTHING,
         fires_when=(
             "The target lies on FUSE, a file system of the virtual machine's host or an overlay of "
             "another namespace."
@@ -41,6 +83,7 @@ RULES = (
         "A server answered, with its cache",
         "mount(8); the engine's warning server_answered",
         _warned("certain", "server_answered"),
+        explained_by=NOTHING,
         fires_when="The target is an address on the network, or lies on a network file system.",
         place=21,
     ),
@@ -50,6 +93,7 @@ RULES = (
         "A limit of I/O was measured",
         "Linux kernel documentation, Control Group v2, io.max; the engine's warning io_limited",
         _warned("certain", "io_limited"),
+        explained_by=NOTHING,
         fires_when="The rate of the control group was at least nine tenths of its limit.",
         place=30,
     ),
@@ -59,6 +103,7 @@ RULES = (
         "A CPU quota was measured",
         "Linux kernel documentation, CFS bandwidth control; the engine's warning cpu_throttled",
         _warned("certain", "cpu_throttled", unit="%"),
+        explained_by=NOTHING,
         fires_when="A quota stopped the process in at least 5 % of its periods.",
         place=60,
     ),
@@ -68,6 +113,7 @@ RULES = (
         "Other processes took the CPUs",
         "Linux kernel documentation, scheduler statistics; the engine's warning cpu_contended",
         _warned("certain", "cpu_contended", unit="%"),
+        explained_by=NOTHING,
         fires_when=(
             "Threads of load waited for a CPU for a tenth of their time, while others used at "
             "least 0.2 CPUs."
@@ -80,11 +126,14 @@ RULES = (
         "The target stalled",
         "B. Gregg, Systems Performance (2020): latency outliers; the engine's warnings "
         "stalled, stalled_at_end and no_io_completed",
-        _warned("certain", "stalled", "stalled_at_end", "no_io_completed", unit="s"),
+        _stalled,
+        # Of a busy CPU the look knows how much it explains; of the rest of the host, all.
+        explained_by=HOST_IN_THE_WAY - _WAITED,
         fires_when=(
             "A thread waited for half a second or longer, or for a tenth of a shorter measured "
             "time (0.2 s at least), and more than 20 times as long as for an I/O on average; or "
-            "the measured time ended in a stall (docs/faults.md), or had no I/O at all."
+            "the measured time ended in a stall (docs/faults.md), or had no I/O at all; where "
+            "threads waited for a CPU, only what is longer than all of them waited together."
         ),
         place=80,
     ),
@@ -94,6 +143,7 @@ RULES = (
         "The file lost blocks while it was measured",
         "fallocate(2), FALLOC_FL_PUNCH_HOLE; the engine's warning extents_changed",
         _warned("certain", "extents_changed"),
+        explained_by=NOTHING,
         fires_when="A file that was only read held fewer blocks after the run.",
         place=90,
     ),
@@ -103,6 +153,7 @@ RULES = (
         "The page cache was measured",
         "open(2), O_DIRECT; the engine's warning page_cache",
         _warned("certain", "page_cache"),
+        explained_by=NOTHING,
         fires_when="The engine saw reads or writes go through the page cache.",
         place=100,
     ),
@@ -112,6 +163,7 @@ RULES = (
         "The data repeat one pattern",
         "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
         _warned("possible", "constant_data"),
+        explained_by=NOTHING,
         fires_when=(
             "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes, "
             "or holds the same as another of them."
@@ -124,6 +176,7 @@ RULES = (
         "The data compress",
         "SNIA SSS PTS 2.0.2: data pattern; the engine's warning compressible_data",
         _warned("possible", "compressible_data"),
+        explained_by=NOTHING,
         fires_when=(
             "LZ4 makes the data of the places that were looked at at least 1.5 times shorter, and "
             "they do not repeat."
@@ -136,6 +189,7 @@ RULES = (
         "Writes have to find blocks first",
         "SNIA SSS PTS 2.0.2: purge and preconditioning; the engine's warning allocating_writes",
         _warned("likely", "allocating_writes"),
+        explained_by=NOTHING,
         fires_when=(
             "At least 5 % of what is written lie in holes, in blocks that were reserved and never "
             "written, or in blocks that other files share, on a file system that writes in place."
@@ -159,6 +213,7 @@ RULES = (
         "CPUs were taken away during the run",
         "Linux kernel documentation, CPU hotplug: tasks move to other CPUs; the engine's warnings",
         _warned("certain", "affinity_changed", "cpu_offline"),
+        explained_by=NOTHING,
         fires_when=(
             "The engine saw a pinned thread that could run elsewhere at its end, or a CPU "
             "that was offline."
@@ -171,6 +226,7 @@ RULES = (
         "The measuring process was suspended for a time",
         "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
         _warned("certain", "suspended", unit="s"),
+        explained_by=NOTHING,
         fires_when=(
             "The engine saw that nothing of it ran for half a second or longer, or for a tenth of "
             "a shorter measured time (0.2 s at least)."
@@ -183,6 +239,7 @@ RULES = (
         "The requested rate was not reached",
         "DiskSpd, -g; the engine's warning rate_not_reached",
         _warned("certain", "rate_not_reached"),
+        explained_by=NOTHING,
         fires_when="The engine delivered less than `-g` requested.",
         place=190,
     ),
@@ -192,6 +249,7 @@ RULES = (
         "I/Os failed",
         "read(2), write(2): errors; the engine's warning io_errors",
         _warned("certain", "io_errors"),
+        explained_by=NOTHING,
         fires_when="At least one I/O of the measured time failed.",
         place=65,
     ),
@@ -201,6 +259,7 @@ RULES = (
         "The load paused between its I/Os",
         "Little's law: what is outstanding; the engine's warning idle_between_ios",
         _warned("certain", "idle_between_ios", unit="%"),
+        explained_by=NOTHING,
         fires_when="Fewer I/Os were in flight than were requested, and no rate or burst says so.",
         place=75,
     ),
@@ -210,6 +269,7 @@ RULES = (
         "Threads read the same blocks",
         "DiskSpd, -T and -si; the engine's warning shared_sequential_blocks",
         _warned("likely", "shared_sequential_blocks"),
+        explained_by=NOTHING,
         fires_when="Several threads read the same sequential blocks, so that a cache answers.",
         place=105,
     ),

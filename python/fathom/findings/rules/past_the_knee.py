@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, STALLED_AT_END, Noticed, Rule
+import numpy as np
+
+from fathom.findings.causes import EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.stats import LoadPoint, find_knee
 from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from fathom.findings.observed import TargetEvidence
+    from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
 
@@ -21,11 +24,7 @@ _LATENCY_GROWTH = 1.5
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     for family in evidence.families("depth"):
-        points = [
-            LoadPoint(one.load.outstanding, one.iops, one.mean_ns)
-            for one in family
-            if one.mean_ns is not None and not one.load.is_paced
-        ]
+        points = _points(family)
         if not points:
             continue
         knee, most = find_knee(points), max(points, key=lambda point: point.load)
@@ -42,12 +41,21 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             )
 
 
+def _points(family: Iterable[Observed]) -> list[LoadPoint]:
+    """Return a point for each depth: of several runs of it, the mean."""
+    at: dict[int, list[tuple[float, float]]] = {}
+    for one in family:
+        if one.mean_ns is not None and not one.load.is_paced:
+            at.setdefault(one.load.outstanding, []).append((one.iops, one.mean_ns))
+    return [LoadPoint(depth, *np.mean(runs, axis=0).tolist()) for depth, runs in at.items()]
+
+
 RULE = Rule(
     "past-the-knee",
     "More outstanding I/O only waits",
     "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
     _look,
-    explained_by=HOST_IN_THE_WAY | STALLED_AT_END,
+    explained_by=EXPLAINED,
     fires_when=(
         "The greatest depth has 1.5 times the latency of the knee, which gives 97 % of the "
         "greatest rate."

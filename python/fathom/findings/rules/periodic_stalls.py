@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.findings._series import settled_rates
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, STALLED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ RULE = Rule(
     "The device stalls at a regular period",
     "B. Gregg, Systems Performance (2nd ed.), 9.3: latency outliers and their period",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    # Stalls are its subject, and no core at its limit makes any.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT - STALLED,
     fires_when="At least four times the rate fell below 30 % of its median, at regular distances.",
     place=250,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words, size_words
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ _LEAST_RUNS = 3
 _DEPTHS = 4
 _BLOCKS = 2
 _BLOCKS_OF_A_LIMIT = 4
-# The engine names these causes itself.
-_KNOWN = {"core_saturated", "io_limited", "cpu_throttled", "rate_not_reached"}
 _REMEDY = (
     "Compare it with what the provider sold (IOPS and MiB/s of the volume and of the instance); "
     "without a provider, with the link and the controller. Beyond a limit more load only waits: "
@@ -64,8 +63,7 @@ def _off(one: Observed) -> float:
 
 
 def _is_free(one: Observed) -> bool:
-    told = {warning.kind for warning in one.result.warnings}
-    return one.load.is_direct and not one.load.is_paced and not told & _KNOWN
+    return one.load.is_direct and not one.load.is_paced
 
 
 def _is_a_limit(flat: Sequence[Observed], *, is_throughput: bool) -> bool:
@@ -103,7 +101,7 @@ RULE = Rule(
     "A limit was reached, not the device's own",
     "AWS, Amazon EBS volume types: provisioned IOPS and throughput; Azure, disk performance tiers",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
+    explained_by=EXPLAINED,
     fires_when=(
         "At least three loads that are not paced and past the page cache, within 3 % of one "
         "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ RULE = Rule(
     "The write penalty of RAID does not show",
     "Patterson, Gibson, Katz, A Case for RAID (1988): four accesses for a small write",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
+    explained_by=EXPLAINED,
     fires_when=(
         "On an array of the kernel (md), random writes exceed twice what the penalty leaves of "
         "the reads."

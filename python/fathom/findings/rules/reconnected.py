@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULE = Rule(
     "A connection was lost and made again",
     "docs/targets/network.md; the engine's warning reconnected",
     _look,
+    explained_by=NOTHING,
     fires_when="With `--reconnect`, at least one connection was lost and made again.",
     place=28,
 )

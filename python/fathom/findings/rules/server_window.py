@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULE = Rule(
     "The server limits what is outstanding",
     "RFC 7143, MaxCmdSN; NBD, NBD_FLAG_CAN_MULTI_CONN; the engine's warning server_window",
     _look,
+    explained_by=NOTHING,
     fires_when="More I/Os per connection were requested than the server takes at once.",
     place=26,
 )

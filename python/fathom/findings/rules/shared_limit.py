@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
+from fathom.findings.causes import EXPLAINED
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -55,6 +56,7 @@ RULE = Rule(
     "What the hosts share is at its limit",
     "Gunther, Guerrilla Capacity Planning: the universal scalability law",
     _look,
+    explained_by=EXPLAINED,
     fires_when="The same load from more hosts gave less than 10 % more IOPS in sum.",
     place=320,
 )

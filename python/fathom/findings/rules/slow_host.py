@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -48,6 +49,8 @@ RULE = Rule(
     "One host is slower than the others",
     "Microsoft, VM Fleet: figures by host",
     _look,
+    # It is about the hosts, whatever explains the figures.
+    explained_by=NOTHING,
     fires_when="A host of a fleet did less than 80 % of what the others did (median).",
     place=300,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.causes import OTHERS_ANSWERED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ RULE = Rule(
     "Too good to be a device",
     "Intel Optane SSD P5800X, product brief: 5 us; PCI-SIG, PCI Express 6.0: 121 GB/s for x16",
     _look,
+    # Nothing else makes a run quicker than a device is.
     explained_by=OTHERS_ANSWERED,
     fires_when="Half of the I/Os took less than 5 us, or the rate is above 115,000 MiB/s.",
     place=140,

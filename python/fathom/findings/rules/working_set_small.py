@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import OTHERS_ANSWERED, Noticed, Rule
+from fathom.findings.causes import NOT_THE_DEVICE
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import size_words
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     cached = not any(one.load.is_direct for one in evidence.observed)
     least = max(_LEAST_BYTES, 2 * evidence.memory_bytes if cached else 0)
     if greatest.working_set_bytes < least:
+        which = "of the runs that the device answered " if evidence.left_out_count else ""
         words = "the host's memory and " if cached else ""
         yield Noticed(
-            f"The greatest working set was {size_words(greatest.working_set_bytes)}; {words}"
+            f"The greatest working set {which}was {size_words(greatest.working_set_bytes)}; {words}"
             f"the cache of a drive or array may hold {size_words(least)}.",
             f"Measure at least {size_words(least)}, better three quarters of the device.",
             "possible",
@@ -40,7 +42,8 @@ RULE = Rule(
     "The working set is small",
     "SNIA SSS PTS 2.0.2: ActiveRange of 75 % (client) or 100 % (enterprise)",
     _look,
-    explained_by=OTHERS_ANSWERED,
+    # It is about the load: a run that was disturbed, or went through the page cache, has one, too.
+    explained_by=NOT_THE_DEVICE,
     fires_when=(
         "The greatest working set is below 4 GiB; through the page cache, below twice the memory."
     ),

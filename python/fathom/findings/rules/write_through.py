@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, STALLED_AT_END, Noticed, Rule
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED
+from fathom.findings.finding import Noticed, Rule
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -34,10 +35,12 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         quick = [one.mean_ns for one in single if not one.load.is_write_through and one.mean_ns]
         if not durable or not quick or family[0].load.write_percent != 100:  # noqa: PLR2004 - All.
             continue
-        if durable[0] <= _SAME * quick[0] and durable[0] <= _QUICKER_THAN_READS * max(reads_ns):
+        if max(durable) <= _SAME * min(quick) and max(durable) <= _QUICKER_THAN_READS * max(
+            reads_ns
+        ):
             yield Noticed(
-                f"Write-through takes {time_words(durable[0])}, writes without it "
-                f"{time_words(quick[0])}, and a random read {time_words(max(reads_ns))}: "
+                f"Write-through takes {time_words(max(durable))}, writes without it "
+                f"{time_words(min(quick))}, and a random read {time_words(max(reads_ns))}: "
                 "something beneath answers before the data are on the medium.",
                 "Make sure that drive or controller has power-loss protection, or turn its write "
                 "cache off; without either, an outage loses acknowledged writes.",
@@ -51,7 +54,8 @@ RULE = Rule(
     "Write-through is answered by a cache",
     "Linux kernel documentation, Explicit volatile write back cache control (FUA, flush)",
     _look,
-    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY | STALLED_AT_END,
+    # Writes that fill a core are answered by a cache all the more.
+    explained_by=EXPLAINED - CORE_AT_ITS_LIMIT,
     fires_when=(
         "Write-through at depth 1 is within 15 % of plain writes, and takes at most 0.6 of a "
         "random read."
