@@ -20,6 +20,7 @@ __all__ = [
     "best_cell",
     "best_in_order",
     "key_figures",
+    "taken",
     "value_of",
     "value_words",
 ]
@@ -99,12 +100,12 @@ def key_figures(plan: TargetCells) -> list[KeyFigure]:
     )
     cells = {one.cell.key: one for one in plan.cells}
     return [
-        _taken(KeyFigure(name, label, unit), cells.get(key or ""))
+        taken(KeyFigure(name, label, unit), cells.get(key or ""))
         for name, label, unit, key in wanted
     ]
 
 
-def _taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:
+def taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:
     """Return the figure with what the cell gave."""
     figures = None if cell is None else cell.figures
     value = None if figures is None else value_of(figures, empty.unit)

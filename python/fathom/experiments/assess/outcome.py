@@ -43,7 +43,8 @@
       }],
       "comparison": null | {"targets", "headline", "sentences", "notes", "figures": [
                     {"name", "label", "unit", "values", "texts", "best": [places],
-                     "factors"}]},
+                     "factors", "factor_intervals": null where nobody knows,
+                     "cell_keys", "run_ids"}]},
       "verdicts", "findings": those of all targets, in one list each,
       "failures": {"target: cell": why}
     }
