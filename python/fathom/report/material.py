@@ -275,6 +275,8 @@ class Side:
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
     densities, per_s
         Rising numbers of databases, and what they did each second, such as ``TPS``.
+    is_barred
+        Whether findings say that its numbers are not a device's: they are shown, and not compared.
 
     """
 
@@ -298,6 +300,7 @@ class Side:
     tool: str = ""
     densities: tuple[DensityPoint, ...] = ()
     per_s: str = ""
+    is_barred: bool = False
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fathom import stats
+from fathom._digits import known_words
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -14,10 +14,23 @@ if TYPE_CHECKING:
 
     from fathom.report.material import Point, ReportedRun, Side
 
-__all__ = ["COMPARED", "Compared", "Difference", "SharedLoad", "overall", "shared_loads"]
+__all__ = [
+    "COMPARED",
+    "Compared",
+    "Difference",
+    "SharedLoad",
+    "other_loads",
+    "overall",
+    "shared_loads",
+]
 
 _PAIR = 2
-_LEAST_FOR_INTERVAL = 3
+_LEAST_FOR_MEAN = 3
+# From here on a change is told in times: a percentage of thousands, or of nearly 100 less, is none
+# that anybody reads.
+_IN_TIMES = 10.0
+# Of a target: what tells where it is, and what it was made with, is no part of the load.
+_NO_LOAD = ("path", "create_bytes", "hints")
 _GRID_VERBS = ("sweep", "tune")
 _PERCENT = 100
 
@@ -37,6 +50,8 @@ class SharedLoad:
         The name of that parameter.
     a, b
         What either side has of it.
+    is_pooled
+        Whether it counts in the mean over all loads: what memory answers does not.
 
     """
 
@@ -46,6 +61,7 @@ class SharedLoad:
     step: str
     a: GridCell
     b: GridCell
+    is_pooled: bool = True
 
     @property
     def sources(self) -> str:
@@ -64,10 +80,24 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """The difference with its interval."""
-        if self.low_percent is None:
-            return f"{self.percent:+.1f} %"
-        return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
+        """The difference with its interval: in times where a percentage would tell little."""
+        ratio = self.ratio
+        if self.low_percent is None or self.high_percent is None:
+            return f"{self.percent:+.1f} %" if self.is_percentage else f"{_times(ratio)} times"
+        if self.is_percentage:
+            return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
+        ends = (_times(1 + one / _PERCENT) for one in (self.low_percent, self.high_percent))
+        return f"{_times(ratio)} times ({' to '.join(ends)})"
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much as A has B has."""
+        return 1 + self.percent / _PERCENT
+
+    @property
+    def is_percentage(self) -> bool:
+        """Whether a percentage tells it: not of ten times as much, or as little."""
+        return 1 / _IN_TIMES < self.ratio < _IN_TIMES
 
 
 @dataclass(frozen=True)
@@ -119,17 +149,27 @@ def _percent(logarithm: float) -> float:
     return _PERCENT * math.expm1(logarithm)
 
 
+def _times(ratio: float) -> str:
+    """Return a ratio: ``95.7``, or ``1/112``."""
+    if ratio <= 0:
+        return "0"
+    return (
+        known_words(ratio, None, None) if ratio >= 1 else f"1/{known_words(1 / ratio, None, None)}"
+    )
+
+
 def overall(compared: Compared, loads: Sequence[SharedLoad]) -> tuple[int, Difference] | None:
     """Return how many loads have the figure, and their mean difference.
 
-    Its interval is that by which they vary.
+    Its ends are the least and the greatest of them, and no interval of confidence: loads are no
+    repetitions of each other, and what changed in between changed all of them.
     """
-    found = [compared.difference(one) for one in loads]
+    found = [compared.difference(one) for one in loads if one.is_pooled]
     logs = [math.log1p(one.percent / _PERCENT) for one in found if one is not None]
-    if len(logs) < _LEAST_FOR_INTERVAL:
+    if len(logs) < _LEAST_FOR_MEAN:
         return None
-    mean = stats.independent_mean(logs)
-    return len(logs), Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
+    ends = (sum(logs) / len(logs), min(logs), max(logs))
+    return len(logs), Difference(*map(_percent, ends))
 
 
 def shared_loads(sides: Sequence[Side]) -> tuple[SharedLoad, ...]:
@@ -164,12 +204,59 @@ def _of_grids(a: Side, b: Side) -> tuple[SharedLoad, ...]:
 
 
 def _of_keys(a: Side, b: Side) -> tuple[SharedLoad, ...]:
-    others = {run.key: run for run in b.runs}
+    pairs = [(one, other) for one, other in _pairs(a, b) if _load(one) == _load(other)]
+    are_all_cached = all(_is_cached(one) for one, _ in pairs)
     return tuple(
-        SharedLoad(run.label, {}, "", "", _cell(run), _cell(others[run.key]))
-        for run in a.runs
-        if run.key in others
+        SharedLoad(
+            one.label,
+            {},
+            "",
+            "",
+            _cell(one),
+            _cell(other),
+            is_pooled=are_all_cached or not _is_cached(one),
+        )
+        for one, other in pairs
     )
+
+
+def other_loads(sides: Sequence[Side]) -> list[str]:
+    """Return the loads of two assessments that only share a name, each with what differs."""
+    if len(sides) != _PAIR or any(side.verb != "assess" for side in sides):
+        return []
+    return [
+        f"{one.label} ({_words(one)} and {_words(other)})"
+        for one, other in _pairs(*sides)
+        if _load(one) != _load(other)
+    ]
+
+
+def _pairs(a: Side, b: Side) -> list[tuple[ReportedRun, ReportedRun]]:
+    others = {run.key: run for run in b.runs}
+    return [(run, others[run.key]) for run in a.runs if run.key in others]
+
+
+def _load(run: ReportedRun) -> dict[str, Any]:
+    """Return all that was asked of the target: a name such as *at the knee* tells no depth."""
+    return {name: one for name, one in _asked(run).items() if name not in _NO_LOAD}
+
+
+def _asked(run: ReportedRun) -> dict[str, Any]:
+    spans = run.result.raw["request"]["profile"]["time_spans"]
+    targets = spans[0]["targets"] if spans else ()
+    return dict(targets[0]) if targets else {}
+
+
+def _is_cached(run: ReportedRun) -> bool:
+    return _asked(run).get("caching") == "cached"
+
+
+def _words(run: ReportedRun) -> str:
+    """Return by what loads of one name differ."""
+    asked = _asked(run)
+    threads, depth = asked.get("threads", 0), asked.get("outstanding", 0)
+    words = f"{'1 thread' if threads == 1 else f'{threads} threads'}, depth {depth}"
+    return f"{words}, {asked.get('caching', 'caching unknown')}"
 
 
 def _cell(run: ReportedRun) -> GridCell:
