@@ -67,7 +67,8 @@ class Captions:
             # What is ten times as much, or as little, is no percentage.
             if row[4] is None:
                 hold(row[5] is None and row[6] is None, row)
-                judge_ratio(*str(row[7]).split()[:2], ratio)
+                times, unit = str(row[7]).split()[:2]
+                judge_ratio(times, unit, ratio)
                 continue
             hold(row[7] is None, row)
             hold(0.1 < ratio < 10, row)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fathom import Result
-from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
+from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess, key_figures
 from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
@@ -218,3 +218,14 @@ def test_who_was_not_measured_lost_the_number(store: Store) -> None:
     # Four numbers of reading: of two of them this is as good.
     assert " of 4 numbers" in found.headline
     assert "fast and read-only.dat" in found.headline
+
+
+def test_a_cut_assessment_told_at_most_of_what_it_had_reached(store: Store) -> None:
+    runner = SimulatedStorage(store, interrupted_at=6)
+    with pytest.raises(AssessmentInterrupted) as ended:
+        assess(store, runner, ["fast"], QUICK)
+    (one,) = ended.value.assessment.targets
+    figures = {figure.name: figure for figure in key_figures(one.plan)}
+    assert figures["random_reads"].value is not None
+    assert figures["random_reads"].label == "Random reads of 4 KiB, as far as measured"
+    assert not any("at most" in words for words in one.verdict.sentences if "completes" in words)

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 from fathom._claims import WEAKENING, Claim
 from fathom._tails import few_words
-from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
+from fathom.experiments.assess._steady import LEAST_ROUNDS, POINTS, rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import ClaimMaker
-from fathom.experiments.assess.key_figure import best_cell, best_in_order, value_words
+from fathom.experiments.assess.key_figure import (
+    best_cell,
+    best_in_order,
+    most_random_reads,
+    value_words,
+)
 from fathom.hosts import rates_sentence
 from fathom.stats import find_steadiness
 from fathom.units import NS_PER_MS, counted, time_words
@@ -201,7 +206,7 @@ def _few(one: Figures) -> str:
 
 def _saturation(made: ClaimMaker) -> Claim | None:
     figures = made.figures
-    key = best_cell(figures, "read-1", "random-", "threads-")
+    key = most_random_reads(made.plan)
     if key is None:
         return None
     most = "at most " if made.is_whole("random-", "threads-") else ""
@@ -348,8 +353,8 @@ def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
     if not found.is_steady:
         words = (
-            f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
-            f"will go on changing under load; at last: {rates}."
+            f"It was not steady within {found.rounds} rounds by the rules of the SNIA; on average "
+            f"of the last {LEAST_ROUNDS}: {rates}."
         )
     own = [
         f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
