@@ -229,3 +229,27 @@ def test_a_cut_assessment_told_at_most_of_what_it_had_reached(store: Store) -> N
     assert figures["random_reads"].value is not None
     assert figures["random_reads"].label == "Random reads of 4 KiB, as far as measured"
     assert not any("at most" in words for words in one.verdict.sentences if "completes" in words)
+
+
+def test_a_class_was_told_by_reads_that_a_cache_answers(store: Store) -> None:
+    """A read of 37 us beside a durable write of 1.73 ms was *the fastest flash*."""
+    truth = Truth(servers=8, read_us=37.3, write_us=115.0, durable_us=1_730.0)
+    (one,) = assess(store, SimulatedStorage(store, {"": truth}), ["fast"], QUICK).targets
+    assert one.verdict.headline.startswith(
+        "It is in the class of the fastest flash (NVMe) by its reads alone: a write that survives "
+        "an outage takes 46 times as long, and is in the class of networked or hybrid storage; "
+    )
+    headline = one.verdict.claims[0]
+    runs = {cell.cell.key: cell.run_id for cell in one.plan.done()}
+    assert runs["write-1"] in {evidence.run_id for evidence in headline.evidence}
+
+
+@pytest.mark.parametrize(
+    ("read_us", "durable_us"), [(50.0, 400.0), (100.0, 240.0), (240.0, 2_300.0), (2_000.0, 30.0)]
+)
+def test_writes_that_a_flush_slows_keep_the_class(
+    store: Store, read_us: float, durable_us: float
+) -> None:
+    truth = Truth(servers=8, read_us=read_us, write_us=20.0, durable_us=durable_us)
+    (one,) = assess(store, SimulatedStorage(store, {"": truth}), ["fast"], QUICK).targets
+    assert "by its reads alone" not in one.verdict.headline
