@@ -128,9 +128,13 @@ def test_one_file_under_two_names_had_a_leader(store: Store, other: str) -> None
     found = assess(store, runner, ["one.dat", other], QUICK).comparison
     assert found is not None
     assert found.targets == shown
-    assert found.headline == (
-        f"No comparison: {shown[0]} and {shown[1]} are one file, so that what differs between "
-        "them is noise."
+    assert (
+        found.refused
+        == found.headline
+        == (
+            f"No comparison: {shown[0]} and {shown[1]} are one file, so that what differs between "
+            "them is noise."
+        )
     )
     assert f"{shown[0]} and {shown[1]} are one file: what differs between them is noise." in (
         found.notes
@@ -166,7 +170,7 @@ def test_partitions_of_one_disk_were_told_as_two_devices(store: Store) -> None:
         with_result(plan, {"beneath": beneath})
     again = compared(found)
     assert again.headline.endswith(
-        " They lie on one device (sda): these are places on it, and no two devices."
+        " They lie on one device (sda): these are places on it, not devices."
     )
     assert "fast and slow lie on one device, sda: they share what it can do." in again.notes
     # The same file system elsewhere is another device.

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
 from fathom.report.collect.gather import gather
 from fathom.report.figure import Column, LeftOut
 from fathom.report.figures import figures_of
 from fathom.report.figures._shared_loads import COMPARED, Difference, shared_loads
 from fathom.report.figures.same_loads import same_loads
 from fathom.report.render.markdown import markdown
+from fathom.report.render.page import html_page
 from fathom.store import Store
 from reported import figures, saved_assessment, saved_sweep
 from simulated_storage import SimulatedStorage, Truth
@@ -121,6 +122,36 @@ def test_what_the_page_refuses_to_compare_stood_side_by_side(kept: Store) -> Non
         side.name for side in material.sides[1:]
     ]
     assert material.sides[0].name in shown.caption
+
+
+def test_one_file_under_two_names_was_compared_below_the_headline(kept: Store) -> None:
+    Path("linked").symlink_to("one")
+    material = gather(kept, [saved(kept, "one", "linked")])
+    found = left_out(material)
+    for name in ("side-by-side", "same-loads"):
+        assert found[name].why.startswith("No comparison: one and linked are one folder")
+
+
+def test_a_table_without_a_best_had_a_legend_of_it(kept: Store) -> None:
+    legend = "not shown to be 5 % worse"
+    assert legend in markdown(gather(kept, [saved(kept, "one", "other")]))
+    limited = gather(kept, [saved(kept, "one", "other", doubts=LIMITED)])
+    assert legend not in markdown(limited)
+    assert legend not in html_page(limited)
+
+
+def test_cut_assessments_were_compared_at_their_own_depths(kept: Store) -> None:
+    cut = []
+    for at in (6, 8):
+        runner = SimulatedStorage(kept, {"": Truth(servers=60)}, interrupted_at=at)
+        with pytest.raises(AssessmentInterrupted) as ended:
+            assess(kept, runner, ["one"], QUICK)
+        cut.append(f"e{ended.value.assessment.experiment_id}")
+    material = gather(kept, cut)
+    told = [one.conditions for side in material.sides for one in side.numbers
+            if one.label == "Random reads of 4 KiB, as far as measured"]  # fmt: skip
+    assert len(set(told)) == 2
+    assert "Random reads" not in str(figures(material)["side-by-side"].table.rows)
 
 
 def test_sweeps_that_are_not_of_a_device_are_compared_through_two_tools_alone(kept: Store) -> None:

@@ -345,6 +345,8 @@ class TargetsCompared:
         A label, and a text for each target.
     best
         Of each row, the places of the best.
+    refused
+        Why they are not compared; empty where they are.
 
     """
 
@@ -354,6 +356,12 @@ class TargetsCompared:
     notes: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     best: tuple[tuple[int, ...], ...]
+    refused: str = ""
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether a row has a best."""
+        return any(self.best)
 
     def marked(self) -> list[list[str]]:
         """Return the rows with a mark at the best of each."""

@@ -15,13 +15,11 @@ _WHAT = {"scratch": "folder", "file": "file", "device": "device", "network": "fi
 _PAIR = 2
 
 
-def one_target(
-    plans: Sequence[TargetCells], names: Sequence[str], places: Sequence[int]
-) -> str | None:
-    """Return the headline where all these targets are one and the same; None where they are not."""
+def one_target(plans: Sequence[TargetCells], names: Sequence[str], places: Sequence[int]) -> str:
+    """Return the headline where all these targets are one and the same; else nothing."""
     found = {plans[at].target.identity for at in places}
     if len(places) < _PAIR or len(found) > 1 or not all(found):
-        return None
+        return ""
     words = _and(names[at] for at in places)
     return (
         f"No comparison: {words} are one {_WHAT[plans[places[0]].target.kind]}, so that what "
@@ -36,7 +34,7 @@ def one_device(plans: Sequence[TargetCells], names: Sequence[str], places: Seque
     ]
     if not shared or len(places) < _PAIR or one_target(plans, names, places):
         return ""
-    return f" They lie on one device ({shared[0]}): these are places on it, and no two devices."
+    return f" They lie on one device ({shared[0]}): these are places on it, not devices."
 
 
 def shared_devices(plans: Sequence[TargetCells], names: Sequence[str]) -> list[str]:

@@ -41,7 +41,8 @@
                      "busiest_cpu_percent"}
         }]
       }],
-      "comparison": null | {"targets", "headline", "sentences", "notes", "figures": [
+      "comparison": null | {"targets", "headline", "sentences", "notes", "doubts",
+                    "refused": why they are not compared, or "", "figures": [
                     {"name", "label", "unit", "values", "texts", "best": [places],
                      "factors", "factor_intervals": null where nobody knows,
                      "cell_keys", "run_ids"}]},

@@ -95,7 +95,8 @@ class ComparedFigure:
 class SideBySide:
     """What comparing targets found; ``notes`` say what keeps them from being comparable.
 
-    ``doubts`` are the findings that speak against the numbers of each target.
+    ``doubts`` are the findings that speak against the numbers of each target. ``refused`` is why
+    they are not compared at all, empty where they are.
     """
 
     targets: list[str]
@@ -104,6 +105,7 @@ class SideBySide:
     notes: list[str]
     figures: list[ComparedFigure]
     doubts: list[list[str]] = field(default_factory=list)
+    refused: str = ""
 
 
 def side_by_side(
@@ -133,11 +135,11 @@ def side_by_side(
     known = [one for one in figures if sum(value is not None for value in one.values) > 1]
     sentences = [sentence for one in known for sentence in _sentence(names, one)]
     common = [one for one in known if one.has_all(allowed)]
-    same = one_target(plans, names, allowed)
+    refused = _not_devices(names, barred) or one_target(plans, names, allowed)
     return SideBySide(
         names,
         partial
-        + (same or f"{_headline(names, common, barred)}{one_device(plans, names, allowed)}"),
+        + (refused or f"{_headline(names, common, barred)}{one_device(plans, names, allowed)}"),
         [
             *sentences,
             *_conditions(names, columns),
@@ -147,6 +149,7 @@ def side_by_side(
         [*_doubt_notes(names, doubts), *shared_devices(plans, names), *_notes(plans, names)],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
+        refused,
     )
 
 
@@ -290,13 +293,16 @@ def _compared(
     )
 
 
-def _nothing_shown(
-    names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
-) -> str | None:
+def _not_devices(names: Sequence[str], barred: Collection[int]) -> str:
+    """Return the headline where fewer than two have the numbers of devices; else nothing."""
+    if len(names) - len(barred) >= _SEVERAL:
+        return ""
+    words = " and ".join(names[at] for at in sorted(barred))
+    return f"No comparison of devices: the numbers of {words} are not a device's."
+
+
+def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
     """Return the headline where there is nothing by which a target could lead."""
-    if len(names) - len(barred) < _SEVERAL:
-        words = " and ".join(names[at] for at in sorted(barred))
-        return f"No comparison of devices: the numbers of {words} are not a device's."
     if not figures:
         return "There is nothing that was measured on all of them."
     if any(one.is_known for one in figures):
@@ -313,7 +319,7 @@ def _headline(
     names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
 ) -> str:
     """Name the target that is best in most numbers."""
-    nothing = _nothing_shown(names, figures, barred)
+    nothing = _nothing_shown(figures)
     if nothing is not None:
         return nothing
     wins = [sum(at in one.best for one in figures) for at in range(len(names))]

@@ -70,6 +70,7 @@ def targets_compared(experiment: Experiment) -> TargetsCompared | None:
         notes=tuple(map(with_micro, found["notes"])),
         rows=tuple((one["label"], *(with_micro(text) for text in one["texts"])) for one in figures),
         best=tuple(tuple(one["best"]) for one in figures),
+        refused=found.get("refused", ""),
     )
 
 

@@ -44,6 +44,8 @@ def same_loads(material: Material) -> Figure | LeftOut | None:
     loads = shared_loads(material.sides)
     if not loads:
         return None
+    if material.compared is not None and material.compared.refused:
+        return LeftOut(_NAME, _TITLE, material.compared.refused)
     barred = [one.name for one in material.sides if one.is_barred]
     # Two tools on one target are compared with each other, whatever it is that answers.
     if barred and len({side.tool for side in material.sides}) == 1:

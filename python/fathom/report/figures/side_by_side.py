@@ -26,6 +26,8 @@ def side_by_side(material: Material) -> Figure | LeftOut | None:
     """Return a picture for each of the numbers that several sides have; None of one side."""
     if len(material.sides) < 2:  # noqa: PLR2004 - A pair.
         return None
+    if material.compared is not None and material.compared.refused:
+        return LeftOut("side-by-side", "Side by side", material.compared.refused)
     sides = [one for one in material.sides if not one.is_barred]
     barred = _BARRED.format(", ".join(one.name for one in material.sides if one.is_barred))
     if len(sides) < 2:  # noqa: PLR2004 - A pair.
@@ -56,7 +58,10 @@ def _text(side: Side, label: str) -> str | None:
 
 def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
     pairs = [(side.name, _number(side, label)) for side in sides]
-    return [(name, one) for name, one in pairs if one is not None and one.value is not None]
+    found = [(name, one) for name, one in pairs if one is not None and one.value is not None]
+    # Who was measured less may not have come to the load at which the other gave more.
+    is_cut = label.endswith(", as far as measured")
+    return [] if is_cut and len({one.conditions for _, one in found}) > 1 else found
 
 
 def _spec(label: str, found: Sequence[tuple[str, KeyNumber]]) -> dict[str, Any]:
