@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report.collect.gather import gather
 from fathom.report.figure import Column, LeftOut
 from fathom.report.figures import figures_of
@@ -18,6 +21,7 @@ from fathom.report.render.markdown import markdown
 from fathom.report.render.page import html_page
 from fathom.store import Store
 from reported import figures, saved_assessment, saved_sweep
+from simulated_device import SHAPES, SimulatedDevice
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
@@ -83,7 +87,8 @@ def test_loads_at_other_knees_were_one_load(kept: Store) -> None:
     assert "4K random read, depth 16" in loads
     assert not any("at the knee" in str(one) and "4K" in str(one) for one in loads)
     told = shown.caption.partition("not the same load, and not compared: ")[2]
-    assert "4K random read, 2 threads at the knee (2 threads, depth 16, unbuffered and " in told
+    assert "4K random read, 2 threads at the knee" in told
+    assert "(depth is 16 in A and 64 in B)" in told
     for one in shared_loads(material.sides):
         assert one.a.point is not None
         assert one.b.point is not None
@@ -152,6 +157,21 @@ def test_cut_assessments_were_compared_at_their_own_depths(kept: Store) -> None:
             if one.label == "Random reads of 4 KiB, as far as measured"]  # fmt: skip
     assert len(set(told)) == 2
     assert "Random reads" not in str(figures(material)["side-by-side"].table.rows)
+
+
+def test_sweeps_of_other_blocks_were_the_same_loads(kept: Store) -> None:
+    """Cells were paired by the depth alone, whatever else the sweeps had asked for."""
+    ids = []
+    for arguments in (["-b4K", "-r", "x"], ["-b64K", "-r", "x"]):
+        plan, _ = plan_sweep(arguments, parse_axes({"depth": "1..8"}), seed=5)
+        device = SimulatedDevice(SHAPES["saturation"], seed=5)
+        ids.append(sweep(kept, device, plan).experiment_id)
+    material = gather(kept, [f"e{one}" for one in ids])
+    assert shared_loads(material.sides) == ()
+    assert left_out(material)["same-loads"].why == (
+        "Of one name, but not the same load, and not compared: depth 1, depth 2, depth 4, depth 8 "
+        "(block size (bytes) is 4096 in A and 65536 in B)."
+    )
 
 
 def test_sweeps_that_are_not_of_a_device_are_compared_through_two_tools_alone(kept: Store) -> None:

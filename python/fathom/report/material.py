@@ -78,7 +78,10 @@ class Family:
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell of a sweep: its parameters by name, and its point unless it failed."""
+    """A cell of a sweep: its parameters by name, and its point unless it failed.
+
+    ``asked`` are all settings of its load; empty where nobody knows.
+    """
 
     parameters: Mapping[str, str]
     source: Source
@@ -86,6 +89,7 @@ class GridCell:
     failure: str | None = None
     iops_low: float | None = None
     iops_high: float | None = None
+    asked: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ class ReportedRun:
         The rules of the findings that this run alone gives, as far as that was looked at.
     happened
         To the resources of a cluster meanwhile, if somebody told.
+    asked
+        All settings of its load by their names.
 
     """
 
@@ -129,6 +135,7 @@ class ReportedRun:
     beneath: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     marks: tuple[str, ...] = ()
     happened: tuple[ClusterMark, ...] = ()
+    asked: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom._digits import known_words
+from fathom.experiments.compare import setting, term
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _LEAST_FOR_MEAN = 3
 # From here on a change is told in times: a percentage of thousands, or of nearly 100 less, is none
 # that anybody reads.
 _IN_TIMES = 10.0
-# Of a target: what tells where it is, and what it was made with, is no part of the load.
-_NO_LOAD = ("path", "create_bytes", "hints")
+# More are counted.
+_MOST_LABELS = 4
 _GRID_VERBS = ("sweep", "tune")
 _PERCENT = 100
 
@@ -191,20 +192,25 @@ def _of_grids(a: Side, b: Side) -> tuple[SharedLoad, ...]:
     if set(a.axes) != set(b.axes):
         return ()
     rising = next((one for one in ("depth", "threads") if one in a.axes), a.axes[-1])
-    others = {frozenset(one.parameters.items()): one for one in b.grid if one.point}
     found = []
-    for cell in a.grid:
-        other = others.get(frozenset(cell.parameters.items()))
-        if cell.point is None or other is None:
+    for cell, other in _cells(a, b):
+        if _unlike_words(cell.asked, other.asked):
             continue
         held = {key.capitalize(): text for key, text in cell.parameters.items() if key != rising}
-        step = cell.parameters[rising]
-        found.append(SharedLoad(cell.point.label, held, rising, step, cell, other))
+        label = "" if cell.point is None else cell.point.label
+        found.append(SharedLoad(label, held, rising, cell.parameters[rising], cell, other))
     return tuple(found)
 
 
+def _cells(a: Side, b: Side) -> list[tuple[GridCell, GridCell]]:
+    """Return the cells of equal parameters, of which both have a point."""
+    others = {frozenset(one.parameters.items()): one for one in b.grid if one.point}
+    pairs = [(one, others.get(frozenset(one.parameters.items()))) for one in a.grid if one.point]
+    return [(one, other) for one, other in pairs if other is not None]
+
+
 def _of_keys(a: Side, b: Side) -> tuple[SharedLoad, ...]:
-    pairs = [(one, other) for one, other in _pairs(a, b) if _load(one) == _load(other)]
+    pairs = [one for one in _runs(a, b) if not _unlike_words(*(run.asked for run in one))]
     are_all_cached = all(_is_cached(one) for one, _ in pairs)
     return tuple(
         SharedLoad(
@@ -221,42 +227,45 @@ def _of_keys(a: Side, b: Side) -> tuple[SharedLoad, ...]:
 
 
 def other_loads(sides: Sequence[Side]) -> list[str]:
-    """Return the loads of two assessments that only share a name, each with what differs."""
-    if len(sides) != _PAIR or any(side.verb != "assess" for side in sides):
+    """Return the loads of two sides that only share a name, each with what differs."""
+    if len(sides) != _PAIR:
         return []
+    pairs: list[tuple[str, str]] = []
+    if all(side.verb in _GRID_VERBS for side in sides) and {*sides[0].axes} == {*sides[1].axes}:
+        pairs = [
+            (one.point.label if one.point else "", _unlike_words(one.asked, other.asked))
+            for one, other in _cells(*sides)
+        ]
+    elif all(side.verb == "assess" for side in sides):
+        pairs = [(one.label, _unlike_words(one.asked, other.asked)) for one, other in _runs(*sides)]
+    by_words: dict[str, list[str]] = {}
+    for label, words in pairs:
+        if words:
+            by_words.setdefault(words, []).append(label)
     return [
-        f"{one.label} ({_words(one)} and {_words(other)})"
-        for one, other in _pairs(*sides)
-        if _load(one) != _load(other)
+        f"{', '.join(labels) if len(labels) <= _MOST_LABELS else f'{len(labels)} loads'} ({words})"
+        for words, labels in by_words.items()
     ]
 
 
-def _pairs(a: Side, b: Side) -> list[tuple[ReportedRun, ReportedRun]]:
+def _runs(a: Side, b: Side) -> list[tuple[ReportedRun, ReportedRun]]:
+    """Return the runs of cells of one key, which may differ, as knees do."""
     others = {run.key: run for run in b.runs}
     return [(run, others[run.key]) for run in a.runs if run.key in others]
 
 
-def _load(run: ReportedRun) -> dict[str, Any]:
-    """Return all that was asked of the target: a name such as *at the knee* tells no depth."""
-    return {name: one for name, one in _asked(run).items() if name not in _NO_LOAD}
-
-
-def _asked(run: ReportedRun) -> dict[str, Any]:
-    spans = run.result.raw["request"]["profile"]["time_spans"]
-    targets = spans[0]["targets"] if spans else ()
-    return dict(targets[0]) if targets else {}
+def _unlike_words(a: Mapping[str, object], b: Mapping[str, object]) -> str:
+    """Return by what two loads differ; nothing where they are the same, or one is not known."""
+    # What only one version of Fathom names is not known of the other.
+    names = [name for name in a if name in b and a[name] != b[name]]
+    return ", ".join(
+        f"{term(name)} is {setting(name, a.get(name))} in A and {setting(name, b.get(name))} in B"
+        for name in names
+    )
 
 
 def _is_cached(run: ReportedRun) -> bool:
-    return _asked(run).get("caching") == "cached"
-
-
-def _words(run: ReportedRun) -> str:
-    """Return by what loads of one name differ."""
-    asked = _asked(run)
-    threads, depth = asked.get("threads", 0), asked.get("outstanding", 0)
-    words = f"{'1 thread' if threads == 1 else f'{threads} threads'}, depth {depth}"
-    return f"{words}, {asked.get('caching', 'caching unknown')}"
+    return run.asked.get("caching") == "cached"
 
 
 def _cell(run: ReportedRun) -> GridCell:

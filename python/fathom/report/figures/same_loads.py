@@ -42,8 +42,9 @@ _POINT = {"type": "point", "size": 100, "filled": False, "strokeWidth": 2, "opac
 def same_loads(material: Material) -> Figure | LeftOut | None:
     """Return both sides of each load; None unless there are two sides with cells or parts."""
     loads = shared_loads(material.sides)
+    unlike = [*_unlike(material.sides)]
     if not loads:
-        return None
+        return LeftOut(_NAME, _TITLE, " ".join(unlike)) if other_loads(material.sides) else None
     if material.compared is not None and material.compared.refused:
         return LeftOut(_NAME, _TITLE, material.compared.refused)
     barred = [one.name for one in material.sides if one.is_barred]
@@ -57,7 +58,7 @@ def same_loads(material: Material) -> Figure | LeftOut | None:
         for compared in COMPARED
         for choice, some in _together(compared, loads)
     ]
-    told = (*_overall(loads), *_without_interval(loads), *_unlike(material.sides))
+    told = (*_overall(loads), *_without_interval(loads), *unlike)
     caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *told])
     if len({side.tool for side in material.sides}) > 1 and any(
         side.tool.startswith("fio") for side in material.sides
