@@ -9,6 +9,7 @@ of each sentence is computed again from the figures.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import re
 import sys
@@ -33,22 +34,29 @@ from fathom.experiments.assess import (
     plan_cells,
     verdict_of,
 )
+from fathom.experiments.assess.claim_maker import conditions_of, parameters_of
 from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.findings import RULES, Finding
 from fathom.units import time_words
+from scipy.special import stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from fathom.experiments.assess import Cell
     from fathom.experiments.assess.key_figure import KeyFigure
-    from fathom.experiments.assess.side_by_side import SideBySide
+    from fathom.experiments.assess.side_by_side import ComparedFigure, SideBySide
     from fathom.findings import Confidence
 
 GIB = 1 << 30
 EFFORT = replace(EFFORTS["quick"], depths=(4, 16, 64))
 STORED = 0.05
 """The share of sets that go through a store, a comparison and a page, which takes longest."""
+FAMILIES = {
+    "random_reads": ("read-1", "random-", "threads-"),
+    "sequential_read": ("sequential-", "backup"),
+}
+"""The cells of which the best is told where all of them were measured."""
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 
@@ -165,7 +173,7 @@ class Judge:
         hold((rests in self.verdict.headline) == bool(missing), words)
 
     def _random_reads(self) -> dict[str, float]:
-        keys = ("read-1", "random-", "threads-")
+        keys = ("read-1", "random-", "threads-", "again")
         return {
             key: one.iops
             for key, one in self.figures.items()
@@ -199,7 +207,8 @@ class Judge:
             return
         hold(f"{gain:.2f} times" in text, text)
         hold(("do not help" in text) == (many.value / single.value < 1.05), text)
-        best = max(v for k, v in self._random_reads().items() if not k.startswith("threads-"))
+        depths = {k: v for k, v in self._random_reads().items() if k != "again"}
+        best = max(v for k, v in depths.items() if not k.startswith("threads-"))
         told = f"completes {best:,.0f}" in text
         hold(told or best <= 1.05 * single.value, text)
 
@@ -224,12 +233,21 @@ class Judge:
         hold(abs(told - expected) <= 0.5 + 1e-9 * expected, text, seconds)
 
 
-def half_width_of(plan: TargetCells, name: str) -> float | None:
-    """Return how well a figure of the comparison is known; None if not, or not at all."""
-    keys = {one.name: one.cell_key for one in key_figures(plan)}
-    figures = plan.figures().get(keys.get(name, name) or "")
+def half_width_of(plan: TargetCells, key: str | None) -> float | None:
+    """Return how well a run of the comparison is known; None if not, or not at all."""
+    figures = plan.figures().get(key or "")
     half = None if figures is None else figures.relative_half_width
     return half if half is not None and half < 1 else None
+
+
+def apart_of(plans: Sequence[TargetCells]) -> float:
+    """Return how far the first load came apart, for two runs, as a logarithm."""
+    pairs = [(one["read-1"].iops, one["again"].iops) for one in (plan.figures() for plan in plans)
+             if {"read-1", "again"} <= {*one}]  # fmt: skip
+    if not pairs:
+        return 0.0
+    squares = sum(math.log(a / b) ** 2 / 2 for a, b in pairs)
+    return float(stdtrit(len(pairs), 0.975)) * math.sqrt(2 * squares / len(pairs))
 
 
 def judge_side_by_side(
@@ -242,28 +260,33 @@ def judge_side_by_side(
         for at, mine in enumerate(findings)
         if any(one.rule in FORBIDDING and one.confidence != "possible" for one in mine)
     }
+    apart = apart_of([one for at, one in enumerate(plans) if at not in barred])
     for figure in found.figures:
+        judge_one_load(plans, figure, is_partial="is partial" in found.headline)
         allowed = [v for at, v in enumerate(figure.values) if v and at not in barred]
         hold(not set(figure.best) & barred, figure)
         if not allowed:
             continue
         best = min(allowed) if figure.unit == "ns" else max(allowed)
-        halves = [half_width_of(plan, figure.name) for plan in plans]
+        halves = [half_width_of(*one) for one in zip(plans, figure.cell_keys, strict=True)]
+        yardstick = halves[figure.values.index(best)]
         for at, value in enumerate(figure.values):
             if not value or at in barred:
                 continue
             factor = max(value, best) / min(value, best)
             between = figure.factor_intervals[at]
-            own, yardstick = halves[at], halves[figure.values.index(best)]
-            hold((between is None) == (value == best or own is None or yardstick is None), figure)
-            hold((at in figure.best) == ((between[0] if between else factor) < 1.05), figure)
-            if between and own is not None and yardstick is not None:
-                # The ends of a quotient, from those of its two parts.
-                widest = 1 / ((1 - own) * (1 - yardstick))
-                least = 1 / (1 - max(own, yardstick))
-                hold(least <= between[1] / factor * (1 + 1e-9), figure, own, yardstick)
-                hold(between[1] / factor <= widest * (1 + 1e-9), figure, own, yardstick)
-                hold(abs(between[0] * between[1] / factor**2 - 1) < 1e-9, figure)
+            own = halves[at]
+            if at == figure.factors.index(1.0) or own is None or yardstick is None:
+                hold(between is None, figure)
+                hold(at in figure.best, figure)
+                continue
+            wide = math.hypot(-math.log1p(-own), -math.log1p(-yardstick), apart)
+            hold((between is None) == (wide > math.log(100)), figure, wide)
+            # What no interval shows is not shown.
+            hold((at in figure.best) == (between is None or between[0] < 1.05), figure)
+            if between:
+                hold(math.isclose(between[1] / factor, math.exp(wide), rel_tol=1e-6), figure)
+                hold(math.isclose(between[0] * between[1], factor**2, rel_tol=1e-6), figure)
     pattern = r"\(([\d.,]+) (?:times as long|% of the best), ([\d.,]+) to ([\d.,]*\d)"
     for told in re.findall(pattern, " ".join(found.sentences)):
         value, low, high = (float(one.replace(",", "")) for one in told)
@@ -271,26 +294,57 @@ def judge_side_by_side(
     for text in (found.headline, *found.sentences, *found.notes):
         hold(not re.search(r"\bnan\b|\binf\b|(?<![\w-])-\d|\de[-+]\d", text), text)
     judge_headline(found, names, barred)
-    for plan in plans:
-        judge_conditions(found, plan)
+    judge_conditions(found, plans)
 
 
-def judge_conditions(found: SideBySide, plan: TargetCells) -> None:
-    """Hold the depths at which figures of a knee were measured against those of their runs."""
-    for one in key_figures(plan):
-        if one.value is None or one.name not in ("random_reads", "random_writes"):
+def judge_one_load(
+    plans: Sequence[TargetCells], figure: ComparedFigure, *, is_partial: bool
+) -> None:
+    """Hold the values of a row against their runs, and of a partial comparison the loads."""
+    units = {"ns": "latency_mean_ns", "ios_per_s": "iops", "mib_per_s": "mib_per_s"}
+    loads = set()
+    for plan, value, key in zip(plans, figure.values, figure.cell_keys, strict=True):
+        if value is None:
             continue
-        (told,) = [text for text in found.sentences if text.startswith(f"{one.label}, measured: ")]
-        part = next(part for part in told.split("; ") if plan.target.name in part)
-        hold(f" at {one.conditions}" in part, told, one)
+        hold(getattr(plan.figures()[key or ""], units[figure.unit]) == value, figure)
+        (cell,) = [one for one in plan.cells if one.cell.key == key]
+        loads.add(tuple(one for one in cell.arguments if one[:2] in ("-t", "-o", "-b", "-w", "-r")))
+    is_cut = any(
+        one.state in ("pending", "failed")
+        for plan in plans
+        for one in plan.cells
+        if one.cell.key.startswith(FAMILIES.get(figure.name, ("nothing",)))
+    )
+    hold(not is_cut or is_partial, figure)
+    hold(not is_cut or len(loads) <= 1, figure, loads)
+    hold(not is_cut or "at most" not in figure.label, figure)
+
+
+def judge_conditions(found: SideBySide, plans: Sequence[TargetCells]) -> None:
+    """Hold the depths at which figures of a knee were measured against those of their runs."""
+    for one in found.figures:
+        if one.name not in ("random_reads", "random_writes"):
+            continue
+        for plan, value, key in zip(plans, one.values, one.cell_keys, strict=True):
+            if value is None:
+                continue
+            (told,) = [text for text in found.sentences if text.startswith(f"{one.label}, meas")]
+            part = next(part for part in told.split("; ") if plan.target.name in part)
+            (cell,) = [cell for cell in plan.cells if cell.cell.key == key]
+            hold(f"{conditions_of(parameters_of(cell))}" in part, told, one)
 
 
 def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[int]) -> None:
     """Hold who is called the fastest against the marks of the table."""
-    known = [one for one in found.figures if sum(value is not None for value in one.values) > 1]
+    allowed = [at for at in range(len(names)) if at not in barred]
+    known = [one for one in found.figures if all(one.values[at] is not None for at in allowed)]
+    known = [one for one in known if sum(value is not None for value in one.values) > 1]
     wins = [sum(at in one.best for one in known) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in known) for at in range(len(names))]
-    words = found.headline
+    words = found.headline.rpartition("measurements). ")[2]
+    is_unknown = all(not any(one.factor_intervals) for one in known)
+    named = words.startswith((*(f"{one} " for one in names), "None is shown"))
+    hold(not named or not is_unknown, words)
     told = [int(one) for one in re.findall(r"(?<![\w.-])\d+(?!\d| %|\w)", words)]
     for at, name in enumerate(names):
         if words.startswith((f"{name} is the fastest", f"{name} leads")):

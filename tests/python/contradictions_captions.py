@@ -48,7 +48,9 @@ class Captions:
         for name, column in (("IOPS", "IOPS"), ("Mean latency", "Mean")):
             rows = [row for row in figure.table.rows if str(row[1]).startswith(column)]
             told = re.search(
-                rf"{name} over (all )?(\d+)(?: of (\d+))? loads: (\S+) %", figure.caption
+                rf"{name} over (all )?(\d+)(?: of (\d+))? loads: (\S+) (%|times) on average, "
+                r"(\S+) (%|times) to (\S+) (%|times) load by load",
+                figure.caption,
             )
             hold((told is None) == (len(rows) < 3), figure.caption, len(rows))
             if told is None:
@@ -57,11 +59,20 @@ class Captions:
             hold(bool(told[1]) == (len(rows) == len(loads)), figure.caption, len(loads))
             hold(told[3] is None or int(told[3]) == len(loads), figure.caption, len(loads))
             mean = math.exp(np.mean([math.log(number(row[3]) / number(row[2])) for row in rows]))
-            percent = 100 * (mean - 1)
-            hold(abs(float(told[4]) - percent) <= 0.05 + 1e-6 * abs(percent), told[4], percent)
+            ratios = [number(row[3]) / number(row[2]) for row in rows]
+            for at, ratio in ((4, mean), (6, min(ratios)), (8, max(ratios))):
+                judge_ratio(told[at], told[at + 1], ratio)
         for row in figure.table.rows:
-            change = 100 * (number(row[3]) / number(row[2]) - 1)
-            hold(math.isclose(number(row[4]), change, rel_tol=1e-6, abs_tol=1e-6), row)
+            ratio = number(row[3]) / number(row[2])
+            # What is ten times as much, or as little, is no percentage.
+            if row[4] is None:
+                hold(row[5] is None and row[6] is None, row)
+                times, unit = str(row[7]).split()[:2]
+                judge_ratio(times, unit, ratio)
+                continue
+            hold(row[7] is None, row)
+            hold(0.1 < ratio < 10, row)
+            hold(math.isclose(number(row[4]), 100 * (ratio - 1), rel_tol=1e-6, abs_tol=1e-6), row)
             if row[5] is not None:
                 hold(number(row[5]) <= number(row[4]) <= number(row[6]), row)
         for view in figure.views:
@@ -152,6 +163,18 @@ class Captions:
             level * max(0.0, 1 + slope * at + self.draw.uniform(-wide, wide)) for at in range(count)
         ]
         return Rounds("IOPS", "run", tuple(values), is_first=self.draw.random() < 0.5)
+
+
+def judge_ratio(told: str, unit: str, ratio: float) -> None:
+    """Hold a change in words, in percent or in times, against the ratio."""
+    if unit == "%":
+        percent = 100 * (ratio - 1)
+        hold(abs(float(told) - percent) <= 0.05 + 1e-6 * abs(percent), told, percent)
+        return
+    hold(unit == "times" and not 0.1 < ratio < 10, told, ratio)
+    part = told.removeprefix("1/").replace(",", "")
+    expected = 1 / ratio if told.startswith("1/") else ratio
+    hold(math.isclose(float(part), expected, rel_tol=0.006), told, ratio)
 
 
 def as_figure(found: object) -> Figure:

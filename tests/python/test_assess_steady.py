@@ -81,7 +81,11 @@ def test_storage_that_slows_down_is_not_steady_in_25_rounds(tmp_path: Path) -> N
     rates = target["steady"]["points"]["4k"]["iops"]
     assert rates == sorted(rates, reverse=True)
     assert (target["steady"]["is_steady"], target["steady"]["is_exhausted"]) == (False, True)
-    assert "not steady within 25 rounds" in " ".join(found.verdicts[0].sentences)
+    words = " ".join(found.verdicts[0].sentences)
+    assert "not steady within 25 rounds" in words
+    # What it gave is an average of five rounds, and what it will give is not known.
+    assert "; on average of the last 5: 4K random write " in words
+    assert "go on changing" not in words
 
 
 def test_what_exists_is_judged_by_reads_alone(tmp_path: Path) -> None:
@@ -110,3 +114,32 @@ def test_rounds_stand_in_a_table_of_their_own(
     assert shown.isascii()
     assert "\x1b" not in shown
     assert all(line == line.rstrip() for line in shown.splitlines())
+
+
+def test_at_most_was_less_than_what_the_rounds_completed(tmp_path: Path) -> None:
+    """*At most* told the saturation alone, and the rounds below it read more of the same."""
+    file = tmp_path / "mine.dat"
+    file.write_bytes(b"mine" * MIB)
+    # It grows faster meanwhile.
+    _, found, target = steady(file, Truth(drift=0.0005))
+    words = " ".join(found.verdicts[0].sentences)
+    rates = [one["figures"]["iops"] for one in target["cells"]
+             if one["state"] == "done" and one["parameters"]["block_bytes"] == 4096
+             and one["parameters"]["caching"] == "unbuffered"
+             and not one["parameters"]["limit_bytes"]]  # fmt: skip
+    assert max(rates) == target["steady"]["points"]["4k"]["iops"][-1]
+    assert f"It completes at most {max(rates):,.0f} random reads of 4 KiB a second (4 threads" in (
+        words
+    )
+    reads = next(one for one in target["key_figures"] if one["name"] == "random_reads")
+    assert (reads["label"], reads["value"]) == ("Random reads of 4 KiB, at most", max(rates))
+    # What will be is not known, and the last figures are means of five rounds.
+    assert "go on changing" not in words
+
+
+def test_the_baseline_again_was_more_than_at_most(tmp_path: Path) -> None:
+    _, found, target = steady(tmp_path / "new", Truth(servers=1, drift=0.001))
+    again = next(one for one in target["cells"] if one["key"] == "again")
+    assert f"at most {again['figures']['iops']:,.0f} random reads" in " ".join(
+        found.verdicts[0].sentences
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,14 @@ Cell = str | float | None
 class Column:
     """A column of a table: its name, its unit, and how many digits stand behind the point.
 
-    ``unit`` is empty where there is none, ``digits`` None where the column holds words.
+    ``unit`` is empty where there is none, ``digits`` None where the column holds words. These are
+    decimals, or digits in all of figures that are not of one size (``is_significant``).
     """
 
     name: str
     unit: str = ""
     digits: int | None = None
+    is_significant: bool = False
 
     @property
     def title(self) -> str:
@@ -41,7 +44,10 @@ class Column:
             return "-"
         if isinstance(value, str):
             return value
-        return f"{value:,.{self.digits or 0}f}"
+        digits = self.digits or 0
+        if self.is_significant and value:
+            digits = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+        return f"{value:,.{digits}f}"
 
 
 @dataclass(frozen=True)

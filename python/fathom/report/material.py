@@ -78,7 +78,10 @@ class Family:
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell of a sweep: its parameters by name, and its point unless it failed."""
+    """A cell of a sweep: its parameters by name, and its point unless it failed.
+
+    ``asked`` are all settings of its load; empty where nobody knows.
+    """
 
     parameters: Mapping[str, str]
     source: Source
@@ -86,6 +89,7 @@ class GridCell:
     failure: str | None = None
     iops_low: float | None = None
     iops_high: float | None = None
+    asked: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ class ReportedRun:
         The rules of the findings that this run alone gives, as far as that was looked at.
     happened
         To the resources of a cluster meanwhile, if somebody told.
+    asked
+        All settings of its load by their names.
 
     """
 
@@ -129,6 +135,7 @@ class ReportedRun:
     beneath: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     marks: tuple[str, ...] = ()
     happened: tuple[ClusterMark, ...] = ()
+    asked: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -275,6 +282,8 @@ class Side:
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
     densities, per_s
         Rising numbers of databases, and what they did each second, such as ``TPS``.
+    is_barred
+        Whether findings say that its numbers are not a device's: they are shown, and not compared.
 
     """
 
@@ -298,6 +307,7 @@ class Side:
     tool: str = ""
     densities: tuple[DensityPoint, ...] = ()
     per_s: str = ""
+    is_barred: bool = False
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""
@@ -342,6 +352,8 @@ class TargetsCompared:
         A label, and a text for each target.
     best
         Of each row, the places of the best.
+    refused
+        Why they are not compared; empty where they are.
 
     """
 
@@ -351,6 +363,12 @@ class TargetsCompared:
     notes: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     best: tuple[tuple[int, ...], ...]
+    refused: str = ""
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether a row has a best."""
+        return any(self.best)
 
     def marked(self) -> list[list[str]]:
         """Return the rows with a mark at the best of each."""

@@ -178,7 +178,8 @@ def _show_comparison(found: SideBySide) -> None:
         cells = [text + mark for text, mark in zip(figure.texts, marks, strict=True)]
         rows.append([figure.label, *cells])
     _print(_table(["", *(f"{name}>" for name in found.targets)], rows))
-    _write("*: the best, or not shown to be 5 % worse.", "")
+    if any(figure.best for figure in found.figures):
+        _write("*: the best, or not shown to be 5 % worse.", "")
     for sentence in found.sentences:
         _write(sentence, "- ")
     for note in found.notes:

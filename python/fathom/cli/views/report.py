@@ -25,7 +25,7 @@ _RARE = tuple(f"99.{'9' * digits} %" for digits in range(2, 8))
 _CHARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "side-by-side": (None, ()),
     "changes": (None, ("From", "To")),
-    "same-loads": (None, ("From", "To", "Source")),
+    "same-loads": (None, ("From", "To", "In times", "Source")),
     "holds": ("Share", ()),
     "writing": ("MiB/s", ("Of",)),
     "load-curve": ("IOPS", ("Threads", "MiB/s", "p50", "p95", "p99.9", "CPU")),

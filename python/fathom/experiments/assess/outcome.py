@@ -41,9 +41,11 @@
                      "busiest_cpu_percent"}
         }]
       }],
-      "comparison": null | {"targets", "headline", "sentences", "notes", "figures": [
+      "comparison": null | {"targets", "headline", "sentences", "notes", "doubts",
+                    "refused": why they are not compared, or "", "figures": [
                     {"name", "label", "unit", "values", "texts", "best": [places],
-                     "factors"}]},
+                     "factors", "factor_intervals": null where nobody knows,
+                     "cell_keys", "run_ids"}]},
       "verdicts", "findings": those of all targets, in one list each,
       "failures": {"target: cell": why}
     }

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom._digits import known_words
+from fathom.experiments.assess._common_loads import of_common_loads, partial_words
+from fathom.experiments.assess._same_storage import one_device, one_target, shared_devices
+from fathom.experiments.assess.claim_maker import rules_of
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
+from fathom.stats import pooled_spread
 from fathom.units import size_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fathom.experiments.assess.key_figure import Unit
-    from fathom.experiments.assess.session import TargetCells
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.findings import Finding
 
 __all__ = ["ComparedFigure", "SideBySide", "side_by_side"]
@@ -30,6 +34,16 @@ _WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
 # Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
 _ALIKE = 1.05
 _SEVERAL = 2
+# Of these, an interval tells the noise of the run, and not how far the target differs.
+_DISTURBING = ("cpu-contended", "cpu-taken-away", "suspended")
+# An interval that is so many times as wide as its figure tells nothing.
+_MOST_WIDE = 100.0
+# From here on a share is a fraction, and no percentage.
+_IN_SHARES = 10
+_REMEDY = (
+    "measure longer (--time) while nothing else runs, or compare repeated runs (fathom compare "
+    "--run)"
+)
 _AT_A_KNEE = ("random_reads", "random_writes", "sequential_read")
 
 
@@ -44,12 +58,15 @@ class ComparedFigure:
     values, texts
         One for each target, in their order; None and ``not measured`` where there is none.
     best
-        The places of the best targets: several if none is shown to be more than 5 % worse.
+        The places of the best target and of those that no interval shows to be 5 % worse.
     factors
         How many times worse than the best each is, from 1.
     factor_intervals
-        Between which factors each may lie, by the noise within the runs; None where that is unknown
-        and of the best itself.
+        Between which factors each may lie, by the noise within the runs and by how far the first
+        load, measured again at the end, came apart; None where that is unknown and of the best
+        itself.
+    cell_keys, run_ids
+        The cell and the run of each value.
 
     """
 
@@ -61,13 +78,25 @@ class ComparedFigure:
     best: list[int]
     factors: list[float | None]
     factor_intervals: list[tuple[float, float] | None] = field(default_factory=list)
+    cell_keys: list[str | None] = field(default_factory=list)
+    run_ids: list[int | None] = field(default_factory=list)
+
+    def has_all(self, places: Collection[int]) -> bool:
+        """Whether all of these targets have the number."""
+        return all(self.values[at] for at in places)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a difference has an interval, by which it can be shown."""
+        return any(one is not None for one in self.factor_intervals)
 
 
 @dataclass(frozen=True)
 class SideBySide:
     """What comparing targets found; ``notes`` say what keeps them from being comparable.
 
-    ``doubts`` are the findings that speak against the numbers of each target.
+    ``doubts`` are the findings that speak against the numbers of each target. ``refused`` is why
+    they are not compared at all, empty where they are.
     """
 
     targets: list[str]
@@ -76,6 +105,7 @@ class SideBySide:
     notes: list[str]
     figures: list[ComparedFigure]
     doubts: list[list[str]] = field(default_factory=list)
+    refused: str = ""
 
 
 def side_by_side(
@@ -84,27 +114,67 @@ def side_by_side(
     """Compare targets; None if there is only one. ``findings`` are those of each.
 
     A target whose numbers are not a device's is shown, and is neither the best nor a yardstick.
+    What no interval shows to differ makes no target the best, nor does one target with two names.
     """
     if len(plans) < _SEVERAL:
         return None
-    names = [one.target.name for one in plans]
+    names = _names(plans)
+    partial = partial_words(plans, names)
     columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
+    if partial:
+        columns = of_common_loads(plans, columns)
     pairs = zip(plans, columns, strict=True)
     widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
     doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
     barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
+    allowed = [at for at in range(len(plans)) if at not in barred]
     rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
-    figures = [_compared(row, halves, barred) for row, halves in rows]
+    apart = _apart([plans[at] for at in allowed])
+    groups = [one.target.identity or at for at, one in enumerate(plans)]
+    figures = [_compared(row, halves, barred, apart, groups) for row, halves in rows]
     known = [one for one in figures if sum(value is not None for value in one.values) > 1]
     sentences = [sentence for one in known for sentence in _sentence(names, one)]
+    common = [one for one in known if one.has_all(allowed)]
+    refused = _not_devices(names, barred) or one_target(plans, names, allowed)
     return SideBySide(
         names,
-        _headline(names, known, barred),
-        [*sentences, *_conditions(names, columns), *_interval_notes(known), *_uses(plans, barred)],
-        [*_doubt_notes(names, doubts), *_notes(plans)],
+        partial
+        + (refused or f"{_headline(names, common, barred)}{one_device(plans, names, allowed)}"),
+        [
+            *sentences,
+            *_conditions(names, columns),
+            *_interval_notes(known),
+            *_uses(plans, names, barred),
+        ],
+        [*_doubt_notes(names, doubts), *shared_devices(plans, names), *_notes(plans, names)],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
+        refused,
     )
+
+
+def _names(plans: Sequence[TargetCells]) -> list[str]:
+    """Return the names of the targets; one that stands there twice has its place."""
+    names = [one.target.name for one in plans]
+    return [
+        f"{name} (number {at + 1})" if names.count(name) > 1 else name
+        for at, name in enumerate(names)
+    ]
+
+
+def _apart(plans: Sequence[TargetCells]) -> float:
+    """Return half of the interval by which two runs of one load differ, on a logarithmic scale.
+
+    The first load is measured again at the end; its pairs on all targets tell it together. 0 where
+    there is none.
+    """
+    figures = [plan.figures() for plan in plans]
+    pairs = [
+        [math.log(one[key].iops) for key in ("read-1", "again")]
+        for one in figures
+        if all(key in one and one[key].iops > 0 for key in ("read-1", "again"))
+    ]
+    return pooled_spread(pairs).half_width(1, 1) if pairs else 0.0
 
 
 def _doubts(findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
@@ -150,34 +220,53 @@ def _half_width(plan: TargetCells, figure: KeyFigure) -> float | None:
     """
     figures = None if figure.cell_key is None else plan.figures().get(figure.cell_key)
     half = None if figures is None else figures.relative_half_width
+    if any(_is_disturbed(one) for one in plan.cells if one.cell.key == figure.cell_key):
+        return None
     # The lower end is the farther one. What is not a number is not below 1 either.
     return None if half is None or not 0 <= half < 1 else -math.log1p(-half)
 
 
+def _is_disturbed(one: AssessedCell) -> bool:
+    """Whether something of this machine kept the run from measuring."""
+    return not {*rules_of(one)}.isdisjoint(_DISTURBING)
+
+
 def _is_alike(factor: float | None, between: tuple[float, float] | None) -> bool:
     """Whether a target is not shown to be more than 5 % worse than the best."""
-    return factor is not None and (factor if between is None else between[0]) < _ALIKE
+    return factor is not None and (between is None or between[0] < _ALIKE)
 
 
 def _intervals(
-    factors: Sequence[float | None], halves: Sequence[float | None], best: float | None
+    factors: Sequence[float | None],
+    halves: Sequence[float | None],
+    best: float | None,
+    apart: float,
 ) -> list[tuple[float, float] | None]:
     """Return the intervals of factors against the best, whose own noise counts, too."""
     if best is None or 1.0 not in factors:
         return [None] * len(factors)
-    own = halves[factors.index(1.0)]
+    yardstick = factors.index(1.0)
+    own = halves[yardstick]
     found: list[tuple[float, float] | None] = []
-    for factor, half in zip(factors, halves, strict=True):
-        if factor is None or factor == 1.0 or half is None or own is None:
+    for at, (factor, half) in enumerate(zip(factors, halves, strict=True)):
+        if factor is None or at == yardstick or half is None or own is None:
             found.append(None)
             continue
-        wide = math.exp(math.hypot(half, own))
+        logarithm = math.hypot(half, own, apart)
+        if logarithm > math.log(_MOST_WIDE):
+            found.append(None)
+            continue
+        wide = math.exp(logarithm)
         found.append((factor / wide, factor * wide))
     return found
 
 
 def _compared(
-    row: Sequence[KeyFigure], halves: Sequence[float | None], barred: Collection[int]
+    row: Sequence[KeyFigure],
+    halves: Sequence[float | None],
+    barred: Collection[int],
+    apart: float,
+    groups: Sequence[object],
 ) -> ComparedFigure:
     first = row[0]
     values = [one.value for one in row]
@@ -187,16 +276,42 @@ def _compared(
         None if not value or best is None or at in barred else max(value, best) / min(value, best)
         for at, value in enumerate(values)
     ]
-    intervals = _intervals(factors, halves, best)
+    intervals = _intervals(factors, halves, best, apart)
+    alike = {groups[at] for at in range(len(row)) if _is_alike(factors[at], intervals[at])}
     return ComparedFigure(
         name=first.name,
         label=first.label,
         unit=first.unit,
         values=values,
         texts=[one.text for one in row],
-        best=[at for at in range(len(row)) if _is_alike(factors[at], intervals[at])],
+        # One target under two names is as good under each of them.
+        best=[at for at in range(len(row)) if factors[at] is not None and groups[at] in alike],
         factors=factors,
         factor_intervals=intervals,
+        cell_keys=[one.cell_key for one in row],
+        run_ids=[one.run_id for one in row],
+    )
+
+
+def _not_devices(names: Sequence[str], barred: Collection[int]) -> str:
+    """Return the headline where fewer than two have the numbers of devices; else nothing."""
+    if len(names) - len(barred) >= _SEVERAL:
+        return ""
+    words = " and ".join(names[at] for at in sorted(barred))
+    return f"No comparison of devices: the numbers of {words} are not a device's."
+
+
+def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
+    """Return the headline where there is nothing by which a target could lead."""
+    if not figures:
+        return "There is nothing that was measured on all of them."
+    if any(one.is_known for one in figures):
+        return None
+    count = len(figures)
+    which = "the number that all have has no" if count == 1 else f"none of {count} numbers has an"
+    return (
+        f"Which is the fastest is not known: {which} interval by which a difference would be "
+        f"shown. To know it, {_REMEDY}."
     )
 
 
@@ -204,11 +319,9 @@ def _headline(
     names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
 ) -> str:
     """Name the target that is best in most numbers."""
-    if len(names) - len(barred) < _SEVERAL:
-        words = " and ".join(names[at] for at in sorted(barred))
-        return f"No comparison of devices: the numbers of {words} are not a device's."
-    if not figures:
-        return "There is nothing that was measured on more than one of them."
+    nothing = _nothing_shown(figures)
+    if nothing is not None:
+        return nothing
     wins = [sum(at in one.best for one in figures) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in figures) for at in range(len(names))]
     allowed = [at for at in range(len(names)) if at not in barred]
@@ -244,7 +357,8 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
         if factor >= _ALIKE:
             between = figure.factor_intervals[at]
             how = _factor_words(factor, figure.unit, between)
-            words += f" ({how}{'; 5 % is not shown' if at in figure.best else ''})"
+            without = "no interval, " if between is None else ""
+            words += f" ({how}{f'; {without}5 % is not shown' if at in figure.best else ''})"
         parts.append(words)
     alike = len(known) > 1 and all(at in figure.best for _, at in known)
     shown = ": no difference of 5 % is shown" if alike else ""
@@ -262,20 +376,24 @@ def _factor_words(factor: float, unit: Unit, between: tuple[float, float] | None
         if between is None:
             return words
         return f"{words}, {_three_digits(between[0])} to {_three_digits(between[1])}"
+    if factor >= _IN_SHARES:
+        words = f"1/{_three_digits(factor)} of the best"
+        if between is None:
+            return words
+        return f"{words}, 1/{_three_digits(between[1])} to 1/{_three_digits(between[0])}"
     if between is not None:
         low, high = 100 / between[1], 100 / between[0]
         of_best = f"{_three_digits(100 / factor)} % of the best"
         return f"{of_best}, {_three_digits(low)} to {_three_digits(high)} %"
-    share = f"1/{factor:.0f}" if factor >= 10 else f"{100 / factor:.0f} %"  # noqa: PLR2004 - Legible.
-    return f"{share} of the best"
+    return f"{100 / factor:.0f} % of the best"
 
 
-def _uses(plans: Sequence[TargetCells], barred: Collection[int]) -> list[str]:
+def _uses(plans: Sequence[TargetCells], names: Sequence[str], barred: Collection[int]) -> list[str]:
     """Tell what each is good for, where that differs."""
     sentences = []
     for key, use in (("oltp", "a transaction database"), ("log", "a database's log")):
         words = [
-            (one.target.name, suited_for(key, one.figures()))
+            (names[at], suited_for(key, one.figures()))
             for at, one in enumerate(plans)
             if at not in barred
         ]
@@ -303,29 +421,38 @@ def _conditions(names: Sequence[str], columns: Sequence[Sequence[KeyFigure]]) ->
 
 
 def _interval_notes(figures: Sequence[ComparedFigure]) -> list[str]:
-    """Say what the intervals hold, where there are any."""
-    if not any(one for figure in figures for one in figure.factor_intervals):
-        return []
-    words = (
-        "Intervals are of the noise within a run; from run to run storage differs by more, which "
-        "fathom compare --run tells."
-    )
-    return [words]
+    """Say what the intervals hold where there are any, and what those tell that have none."""
+    known, count = sum(one.is_known for one in figures), len(figures)
+    notes = []
+    if known < count:
+        which = "Of no number" if not known else f"Only of {known} of {count} numbers"
+        notes.append(
+            f"{which} an interval is known{'; of the others' if known else ':'} the runs were too "
+            "short to know their means, or disturbed, so that what differs may be noise. To know "
+            f"it, {_REMEDY}."
+        )
+    if known:
+        notes.append(
+            "Intervals are of the noise within a run, and of how far the first load came apart "
+            "when it was measured again; fathom compare --run tells it by more runs."
+        )
+    return notes
 
 
-def _notes(plans: Sequence[TargetCells]) -> list[str]:
+def _notes(plans: Sequence[TargetCells], names: Sequence[str]) -> list[str]:
     notes = []
     targets = [one.target for one in plans]
     sizes = {one.size_bytes for one in targets}
     if max(sizes) >= _ALIKE * min(sizes):
-        words = ", ".join(f"{one.name} over {size_words(one.size_bytes)}" for one in targets)
+        pairs = zip(names, targets, strict=True)
+        words = ", ".join(f"{name} over {size_words(one.size_bytes)}" for name, one in pairs)
         notes.append(f"They were measured over different sizes: {words}; less is easier.")
-    cached = [one.name for one in targets if not one.is_direct]
+    cached = [name for name, one in zip(names, targets, strict=True) if not one.is_direct]
     if cached and len(cached) < len(targets):
         notes.append(
             f"{' and '.join(cached)}: the page cache could not be left out, which makes it faster."
         )
-    lost = [one.target.name for one in plans if one.lost is not None]
+    lost = [name for name, one in zip(names, plans, strict=True) if one.lost is not None]
     if lost:
         notes.append(f"{' and '.join(lost)}: lost while it was measured.")
     return notes

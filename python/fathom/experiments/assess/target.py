@@ -46,6 +46,9 @@ class AssessedTarget:
         Whether its file system lets I/O past the page cache.
     hosts
         How many hosts of a fleet measure it together; 0 if it is no fleet.
+    identity
+        The same for all names of one file, device or folder, and for nothing else; empty where
+        nobody knows.
 
     """
 
@@ -56,6 +59,7 @@ class AssessedTarget:
     writes: bool
     is_direct: bool
     hosts: int = 0
+    identity: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -115,7 +119,7 @@ def opened_target(
         made = AssessedTarget(
             name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=is_direct
         )
-        yield replace(made, hosts=hosts)
+        yield replace(made, hosts=hosts, identity=_identity(folder))
 
 
 def foreseen_target(
@@ -186,8 +190,25 @@ def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:
     if size_bytes < MIB:
         raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
     return AssessedTarget(
-        name, path, size_bytes, is_scratch=False, writes=writes, is_direct=_is_direct(path)
+        name,
+        path,
+        size_bytes,
+        is_scratch=False,
+        writes=writes,
+        is_direct=_is_direct(path),
+        identity=_identity(path),
     )
+
+
+def _identity(path: Path) -> str:
+    """Return what all names of a file, folder or device share: links of either kind, and nodes."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    if stat.S_ISBLK(found.st_mode):
+        return f"device {os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _served(name: str, *, writes: bool) -> AssessedTarget:
@@ -195,7 +216,9 @@ def _served(name: str, *, writes: bool) -> AssessedTarget:
     size_bytes = _served_bytes(name, writes=writes)
     if size_bytes < MIB:
         raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
-    return AssessedTarget(name, name, size_bytes, is_scratch=False, writes=writes, is_direct=True)
+    return AssessedTarget(
+        name, name, size_bytes, is_scratch=False, writes=writes, is_direct=True, identity=name
+    )
 
 
 def _served_bytes(name: str, *, writes: bool) -> int:

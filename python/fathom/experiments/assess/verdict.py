@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 from fathom._claims import WEAKENING, Claim
 from fathom._tails import few_words
-from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
+from fathom.experiments.assess._steady import LEAST_ROUNDS, POINTS, rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import ClaimMaker
-from fathom.experiments.assess.key_figure import best_cell, best_in_order, value_words
+from fathom.experiments.assess.key_figure import (
+    best_cell,
+    best_in_order,
+    most_random_reads,
+    value_words,
+)
 from fathom.hosts import rates_sentence
 from fathom.stats import find_steadiness
 from fathom.units import NS_PER_MS, counted, time_words
@@ -37,6 +42,9 @@ _CLASSES = (
     (4 * NS_PER_MS, "in the class of networked or hybrid storage"),
 )
 _SLOWEST = "in the class of rotating disks"
+# By so much a durable write has to be slower for the class to be that of the reads alone.
+_FAR_CLASSES = 2
+_FAR_TIMES = 10
 # Microsoft, SQL Server I/O guidance: mean latency of data files and of the log.
 _LIMITS = {
     "oltp": ((10 * NS_PER_MS, "well suited"), (20 * NS_PER_MS, "sufficient")),
@@ -127,10 +135,12 @@ def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
     read = figures.get("read-1")
     if read is None or read.latency_mean_ns is None:
         return Claim("headline", "Too little was measured for a verdict.")
-    keys = [key for key in ("read-1", "oltp", "log") if key in figures]
+    durable = _contradicting_write(figures)
+    shown = ("read-1", "oltp", "log", *(["write-1"] if durable else []))
+    keys = [key for key in shown if key in figures]
     if made.forbidden_by:
         return made.claim("headline", _forbidden_words(made, findings), dict.fromkeys(keys, "ns"))
-    words = f"It is {_class(read.latency_mean_ns)}"
+    words = f"It is {_class(read.latency_mean_ns)}{durable}"
     oltp, log = suited_for("oltp", figures), suited_for("log", figures)
     if oltp is None:
         words += ", as far as reading tells"
@@ -141,6 +151,26 @@ def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
         words += f"; {oltp} for a transaction database, and {log} for its log"
     words += _reservations(made, findings)
     return made.claim("headline", f"{words}.", dict.fromkeys(keys, "ns"))
+
+
+def _contradicting_write(figures: Mapping[str, Figures]) -> str:
+    """Say that the class is that of reads alone, where durable writes are far from it.
+
+    A cache above the device answers reads, and none of the writes that it has to hand on.
+    """
+    read, write = (
+        None if one is None else one.latency_mean_ns
+        for one in (figures.get("read-1"), figures.get("write-1"))
+    )
+    if read is None or write is None or write < _FAR_TIMES * read:
+        return ""
+    classes = [words for _, words in _CLASSES] + [_SLOWEST]
+    if classes.index(_class(write)) - classes.index(_class(read)) < _FAR_CLASSES:
+        return ""
+    return (
+        f" by its reads alone: a write that survives an outage takes {write / read:.0f} times as "
+        f"long, and is {_class(write)}"
+    )
 
 
 def _forbidden_words(made: ClaimMaker, findings: Sequence[Finding]) -> str:
@@ -204,7 +234,7 @@ def _few(one: Figures) -> str:
 
 def _saturation(made: ClaimMaker) -> Claim | None:
     figures = made.figures
-    key = best_cell(figures, "read-1", "random-", "threads-")
+    key = most_random_reads(made.plan)
     if key is None:
         return None
     is_whole = made.is_whole("random-", "threads-")
@@ -413,8 +443,8 @@ def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
     if not found.is_steady:
         words = (
-            f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
-            f"will go on changing under load; at last: {rates}."
+            f"It was not steady within {found.rounds} rounds by the rules of the SNIA; on average "
+            f"of the last {LEAST_ROUNDS}: {rates}."
         )
     own = [
         f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."

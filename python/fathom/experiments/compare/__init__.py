@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.experiments.compare._words import setting, term
     from fathom.experiments.compare.interleaved import (
         TurnsComparison,
         TurnsPlan,
@@ -25,6 +26,8 @@ __all__ = [
     "compared_interleaved",
     "parse_condition",
     "resume_interleaved",
+    "setting",
+    "term",
 ]
 
 if not TYPE_CHECKING:

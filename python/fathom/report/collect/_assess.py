@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom._claims import FORBIDDING
 from fathom.findings.finding import Case, Finding
 from fathom.report._words import time_words, with_micro
 from fathom.report.collect._again import again
@@ -69,6 +70,7 @@ def targets_compared(experiment: Experiment) -> TargetsCompared | None:
         notes=tuple(map(with_micro, found["notes"])),
         rows=tuple((one["label"], *(with_micro(text) for text in one["texts"])) for one in figures),
         best=tuple(tuple(one["best"]) for one in figures),
+        refused=found.get("refused", ""),
     )
 
 
@@ -113,7 +115,13 @@ def _side(
         device=device_facts(runs),
         commands=_commands(experiment, runs),
         notes=tuple(dict.fromkeys(one for one in notes if one)),
+        is_barred=_is_barred(target["findings"]),
     )
+
+
+def _is_barred(findings: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether findings surely say that the numbers are not a device's."""
+    return any(one["rule"] in FORBIDDING and one["confidence"] != "possible" for one in findings)
 
 
 def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
@@ -197,6 +205,7 @@ def _sides_of_runs(
                 tool=tool_of(mine),
                 device=device_facts(mine),
                 commands=_commands(experiment, mine),
+                is_barred=_is_barred(findings),
             )
         )
     return tuple(sides)

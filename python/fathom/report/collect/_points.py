@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import store as stores
 from fathom._tails import are_few
+from fathom.report.collect._loads import asked_settings
 from fathom.report.material import Family, Point, ReportedRun
 from fathom.units import block_words
 
@@ -104,6 +105,7 @@ def run_of_stored(run: StoredRun, *, key: str = "", part: str = "", label: str =
         run_id=run.summary.id,
         facts=row,
         beneath=run.targets,
+        asked=asked_settings(run.result.raw["request"]),
     )
 
 
@@ -127,6 +129,7 @@ def run_of_result(result: Result, label: str) -> ReportedRun:
         run_id=None,
         facts=row,
         beneath=targets,
+        asked=asked_settings(result.raw["request"]),
     )
 
 

@@ -189,7 +189,8 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     """Return the side of one run, or of several that nobody planned together."""
     runs = [_with_marks(one) for one in runs]
     first = runs[0]
-    told = tuple(_run_claim(one).text for one in runs)
+    claims = [_run_claim(one) for one in runs]
+    told = tuple(one.text for one in claims)
     verdict = Verdict(name, told[0], told[1:])
     return Side(
         name=name,
@@ -204,6 +205,7 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         rounds=tuple(one for run in runs for one in _stop_rounds(run)),
         device=device_facts(runs),
         commands=tuple(dict.fromkeys(run_command(one) for one in runs)),
+        is_barred=any(one.forbidden_by for one in claims),
     )
 
 

@@ -16,6 +16,7 @@ from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
 from fathom.report._words import time_words
 from fathom.report.collect._again import again
+from fathom.report.collect._loads import asked_settings
 from fathom.report.collect._points import carried_tails_ns, families_of, point_of_figures
 from fathom.report.collect._runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report.material import GridCell, KeyNumber, Point, Side, Verdict
@@ -126,15 +127,22 @@ def sweep_side(
     )
 
 
-def _load(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the load that arguments ask for; nothing is known of what cannot be read any more."""
+def _request(arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Return what arguments ask for; None of what cannot be read any more."""
     try:
         with warnings.catch_warnings():
             # What is doubtful about the load was told when it was measured.
             warnings.simplefilter("ignore")
-            asked = asked_load(load_of(arguments).to_dict())
+            return load_of(arguments).to_dict()
     except InvalidRequestError:
+        return None
+
+
+def _load(request: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the load of a request; nothing is known of what cannot be read any more."""
+    if request is None:
         return {"threads": 0, "depth": 0, "block_bytes": None, "write_percent": 0.0}
+    asked = asked_load(request)
     return {
         "threads": asked.threads,
         "depth": asked.depth,
@@ -146,7 +154,8 @@ def _load(arguments: Sequence[str]) -> dict[str, Any]:
 def _cell(cell: Mapping[str, Any], plan: Mapping[str, Any]) -> GridCell:
     parameters = cell["parameters"]
     varied = [f"{axis['option']}{parameters[axis['name']]}" for axis in plan["axes"]]
-    load = {"label": _load_label(cell), **_load([*varied, *plan.get("arguments", ())])}
+    request = _request([*varied, *plan.get("arguments", ())])
+    load = {"label": _load_label(cell), **_load(request)}
     point = None
     if cell.get("figures"):
         marks = tuple(cell.get("findings", ()))
@@ -161,6 +170,7 @@ def _cell(cell: Mapping[str, Any], plan: Mapping[str, Any]) -> GridCell:
         failure=cell.get("failure"),
         iops_low=cell.get("iops_low"),
         iops_high=cell.get("iops_high"),
+        asked={} if request is None else asked_settings(request),
     )
 
 
@@ -222,7 +232,8 @@ def tune_side(
 ) -> Side:
     """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
-    pairs = _tuned(outcome, _load(plan.get("arguments", ())))
+    request = _request(plan.get("arguments", ()))
+    pairs = _tuned(outcome, _load(request))
     name = experiment.name if experiment.name != "tune" else f"tuning e{experiment.id}"
     return Side(
         name=name,
@@ -230,7 +241,7 @@ def tune_side(
         verdict=Verdict(name, *tune_sentences(outcome)),
         numbers=_tune_numbers(outcome, plan),
         families=families_of(pairs),
-        grid=_tuned_grid([point for _, point in pairs]),
+        grid=_tuned_grid([point for _, point in pairs], request),
         axes=("threads", "depth"),
         runs=tuple(runs),
         **_judged(experiment, runs),
@@ -279,10 +290,13 @@ def _mean_figures(figures: Sequence[Mapping[str, float | None]]) -> dict[str, fl
     }
 
 
-def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
+def _tuned_grid(points: Sequence[Point], request: Mapping[str, Any] | None) -> tuple[GridCell, ...]:
     """Return the loads in rising order."""
+    asked = {} if request is None else asked_settings(request)
     return tuple(
-        GridCell({"threads": str(one.threads), "depth": str(one.depth)}, "measured", one)
+        GridCell(
+            {"threads": str(one.threads), "depth": str(one.depth)}, "measured", one, asked=asked
+        )
         for one in points
     )
 

@@ -60,14 +60,17 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         If a file holds no result, or there is nothing to show.
 
     """
-    wanted = [*references] or [_newest(store)]
+    # What is named twice has no other side.
+    wanted = [*dict.fromkeys(references)] or [_newest(store)]
     sides: list[Side] = []
     times: list[float] = []
+    origins: list[str] = []
     for reference in wanted:
         found, happened = _sides(store, reference)
         sides += found
         times += happened
-    sides = _told_apart(sides)
+        origins += [_origin(reference, happened)] * len(found)
+    sides = _told_apart(sides, origins)
     changes, differences, told = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
@@ -90,11 +93,32 @@ def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared
     return targets_compared(experiment) if is_one and experiment is not None else None
 
 
-def _told_apart(sides: Sequence[Side]) -> list[Side]:
-    """Return the sides with their tools in their names, where different tools measured."""
-    if len({one.tool for one in sides if one.tool}) < _PAIR:
-        return [*sides]
-    return [replace(one, name=f"{one.name} ({one.tool})") if one.tool else one for one in sides]
+def _told_apart(sides: Sequence[Side], origins: Sequence[str]) -> list[Side]:
+    """Return the sides with names that tell them apart.
+
+    Where different tools measured, these stand in them; of equal names, where each is from.
+    """
+    names = [one.name for one in sides]
+    if len({one.tool for one in sides if one.tool}) >= _PAIR:
+        names = [f"{one.name} ({one.tool})" if one.tool else one.name for one in sides]
+    names = [
+        f"{name} ({origin})" if names.count(name) > 1 else name
+        for name, origin in zip(names, origins, strict=True)
+    ]
+    names = [
+        f"{name}, number {names[: at + 1].count(name)}" if names.count(name) > 1 else name
+        for at, name in enumerate(names)
+    ]
+    return [replace(one, name=name) for one, name in zip(sides, names, strict=True)]
+
+
+def _origin(reference: str, happened: Sequence[float]) -> str:
+    """Return where a side is from: the experiment, run, baseline or file, and when it began."""
+    words = f"run {reference}" if reference.isdigit() else reference
+    if not happened:
+        return words
+    begun = datetime.fromtimestamp(min(happened)).astimezone()
+    return f"{words}, {begun.strftime('%Y-%m-%d %H:%M:%S')}"
 
 
 def _newest(store: Store | None) -> str:
@@ -177,7 +201,11 @@ def _experiment(store: Store, reference: str) -> Experiment | None:
 
 def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
     with damage_told(experiment.id):
-        return _sides_of(store, experiment)
+        sides = _sides_of(store, experiment)
+        claims = (experiment.outcome or {}).get("claims") or [{}]
+        if not claims[0].get("forbidden_by"):
+            return sides
+        return [replace(one, is_barred=True) for one in sides]
 
 
 def _sides_of(store: Store, experiment: Experiment) -> list[Side]:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom import stats
+from fathom._digits import known_words
+from fathom.experiments.compare import setting, term
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -14,10 +15,23 @@ if TYPE_CHECKING:
 
     from fathom.report.material import Point, ReportedRun, Side
 
-__all__ = ["COMPARED", "Compared", "Difference", "SharedLoad", "overall", "shared_loads"]
+__all__ = [
+    "COMPARED",
+    "Compared",
+    "Difference",
+    "SharedLoad",
+    "other_loads",
+    "overall",
+    "shared_loads",
+]
 
 _PAIR = 2
-_LEAST_FOR_INTERVAL = 3
+_LEAST_FOR_MEAN = 3
+# From here on a change is told in times: a percentage of thousands, or of nearly 100 less, is none
+# that anybody reads.
+_IN_TIMES = 10.0
+# More are counted.
+_MOST_LABELS = 4
 _GRID_VERBS = ("sweep", "tune")
 _PERCENT = 100
 
@@ -37,6 +51,8 @@ class SharedLoad:
         The name of that parameter.
     a, b
         What either side has of it.
+    is_pooled
+        Whether it counts in the mean over all loads: what memory answers does not.
 
     """
 
@@ -46,6 +62,7 @@ class SharedLoad:
     step: str
     a: GridCell
     b: GridCell
+    is_pooled: bool = True
 
     @property
     def sources(self) -> str:
@@ -64,10 +81,24 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """The difference with its interval."""
-        if self.low_percent is None:
-            return f"{self.percent:+.1f} %"
-        return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
+        """The difference with its interval: in times where a percentage would tell little."""
+        ratio = self.ratio
+        if self.low_percent is None or self.high_percent is None:
+            return f"{self.percent:+.1f} %" if self.is_percentage else f"{_times(ratio)} times"
+        if self.is_percentage:
+            return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
+        ends = (_times(1 + one / _PERCENT) for one in (self.low_percent, self.high_percent))
+        return f"{_times(ratio)} times ({' to '.join(ends)})"
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much as A has B has."""
+        return 1 + self.percent / _PERCENT
+
+    @property
+    def is_percentage(self) -> bool:
+        """Whether a percentage tells it: not of ten times as much, or as little."""
+        return 1 / _IN_TIMES < self.ratio < _IN_TIMES
 
 
 @dataclass(frozen=True)
@@ -119,17 +150,27 @@ def _percent(logarithm: float) -> float:
     return _PERCENT * math.expm1(logarithm)
 
 
+def _times(ratio: float) -> str:
+    """Return a ratio: ``95.7``, or ``1/112``."""
+    if ratio <= 0:
+        return "0"
+    return (
+        known_words(ratio, None, None) if ratio >= 1 else f"1/{known_words(1 / ratio, None, None)}"
+    )
+
+
 def overall(compared: Compared, loads: Sequence[SharedLoad]) -> tuple[int, Difference] | None:
     """Return how many loads have the figure, and their mean difference.
 
-    Its interval is that by which they vary.
+    Its ends are the least and the greatest of them, and no interval of confidence: loads are no
+    repetitions of each other, and what changed in between changed all of them.
     """
-    found = [compared.difference(one) for one in loads]
+    found = [compared.difference(one) for one in loads if one.is_pooled]
     logs = [math.log1p(one.percent / _PERCENT) for one in found if one is not None]
-    if len(logs) < _LEAST_FOR_INTERVAL:
+    if len(logs) < _LEAST_FOR_MEAN:
         return None
-    mean = stats.independent_mean(logs)
-    return len(logs), Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
+    ends = (sum(logs) / len(logs), min(logs), max(logs))
+    return len(logs), Difference(*map(_percent, ends))
 
 
 def shared_loads(sides: Sequence[Side]) -> tuple[SharedLoad, ...]:
@@ -151,25 +192,80 @@ def _of_grids(a: Side, b: Side) -> tuple[SharedLoad, ...]:
     if set(a.axes) != set(b.axes):
         return ()
     rising = next((one for one in ("depth", "threads") if one in a.axes), a.axes[-1])
-    others = {frozenset(one.parameters.items()): one for one in b.grid if one.point}
     found = []
-    for cell in a.grid:
-        other = others.get(frozenset(cell.parameters.items()))
-        if cell.point is None or other is None:
+    for cell, other in _cells(a, b):
+        if _unlike_words(cell.asked, other.asked):
             continue
         held = {key.capitalize(): text for key, text in cell.parameters.items() if key != rising}
-        step = cell.parameters[rising]
-        found.append(SharedLoad(cell.point.label, held, rising, step, cell, other))
+        label = "" if cell.point is None else cell.point.label
+        found.append(SharedLoad(label, held, rising, cell.parameters[rising], cell, other))
     return tuple(found)
 
 
+def _cells(a: Side, b: Side) -> list[tuple[GridCell, GridCell]]:
+    """Return the cells of equal parameters, of which both have a point."""
+    others = {frozenset(one.parameters.items()): one for one in b.grid if one.point}
+    pairs = [(one, others.get(frozenset(one.parameters.items()))) for one in a.grid if one.point]
+    return [(one, other) for one, other in pairs if other is not None]
+
+
 def _of_keys(a: Side, b: Side) -> tuple[SharedLoad, ...]:
-    others = {run.key: run for run in b.runs}
+    pairs = [one for one in _runs(a, b) if not _unlike_words(*(run.asked for run in one))]
+    are_all_cached = all(_is_cached(one) for one, _ in pairs)
     return tuple(
-        SharedLoad(run.label, {}, "", "", _cell(run), _cell(others[run.key]))
-        for run in a.runs
-        if run.key in others
+        SharedLoad(
+            one.label,
+            {},
+            "",
+            "",
+            _cell(one),
+            _cell(other),
+            is_pooled=are_all_cached or not _is_cached(one),
+        )
+        for one, other in pairs
     )
+
+
+def other_loads(sides: Sequence[Side]) -> list[str]:
+    """Return the loads of two sides that only share a name, each with what differs."""
+    if len(sides) != _PAIR:
+        return []
+    pairs: list[tuple[str, str]] = []
+    if all(side.verb in _GRID_VERBS for side in sides) and {*sides[0].axes} == {*sides[1].axes}:
+        pairs = [
+            (one.point.label if one.point else "", _unlike_words(one.asked, other.asked))
+            for one, other in _cells(*sides)
+        ]
+    elif all(side.verb == "assess" for side in sides):
+        pairs = [(one.label, _unlike_words(one.asked, other.asked)) for one, other in _runs(*sides)]
+    by_words: dict[str, list[str]] = {}
+    for label, words in pairs:
+        if words:
+            by_words.setdefault(words, []).append(label)
+    return [
+        f"{', '.join(labels) if len(labels) <= _MOST_LABELS else f'{len(labels)} loads'} ({words})"
+        for words, labels in by_words.items()
+    ]
+
+
+def _runs(a: Side, b: Side) -> list[tuple[ReportedRun, ReportedRun]]:
+    """Return the runs of cells of one key, which may differ, as knees do."""
+    others = {run.key: run for run in b.runs}
+    return [(run, others[run.key]) for run in a.runs if run.key in others]
+
+
+def _unlike_words(a: Mapping[str, object], b: Mapping[str, object]) -> str:
+    """Return by what two loads differ; nothing where they are the same, or one is not known."""
+    # What only one version of Fathom names is not known of the other.
+    names = [name for name in a if name in b and a[name] != b[name]]
+    return ", ".join(
+        f"{term(name)} is {setting(name, a.get(name))} in A and {setting(name, b.get(name))} in B"
+        for name in names
+    )
+
+
+def _is_cached(run: ReportedRun) -> bool:
+    return run.asked.get("caching") == "cached"
 
 
 def _cell(run: ReportedRun) -> GridCell:

@@ -8,15 +8,21 @@ from fathom.report import style
 from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._same_loads_rows import rows_spec
-from fathom.report.figures._shared_loads import COMPARED, overall, shared_loads
-from fathom.units import NS_PER_MS, rate_words
+from fathom.report.figures._shared_loads import (
+    COMPARED,
+    Difference,
+    other_loads,
+    overall,
+    shared_loads,
+)
+from fathom.units import NS_PER_MS, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fathom.report.figure import Cell
     from fathom.report.figures._shared_loads import Compared, SharedLoad
-    from fathom.report.material import Material
+    from fathom.report.material import Material, Side
 
 __all__ = ["same_loads"]
 
@@ -36,15 +42,24 @@ _POINT = {"type": "point", "size": 100, "filled": False, "strokeWidth": 2, "opac
 def same_loads(material: Material) -> Figure | LeftOut | None:
     """Return both sides of each load; None unless there are two sides with cells or parts."""
     loads = shared_loads(material.sides)
+    unlike = [*_unlike(material.sides)]
     if not loads:
-        return None
+        return LeftOut(_NAME, _TITLE, " ".join(unlike)) if other_loads(material.sides) else None
+    if material.compared is not None and material.compared.refused:
+        return LeftOut(_NAME, _TITLE, material.compared.refused)
+    barred = [one.name for one in material.sides if one.is_barred]
+    # Two tools on one target are compared with each other, whatever it is that answers.
+    if barred and len({side.tool for side in material.sides}) == 1:
+        why = f"No comparison of devices: the numbers of {' and '.join(barred)} are not a device's."
+        return LeftOut(_NAME, _TITLE, why)
     names = [side.name for side in material.sides]
     views = [
         View(_spec(compared, some, names), {"Shown": compared.name, **choice})
         for compared in COMPARED
         for choice, some in _together(compared, loads)
     ]
-    caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *_overall(loads)])
+    told = (*_overall(loads), *_without_interval(loads), *unlike)
+    caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *told])
     if len({side.tool for side in material.sides}) > 1 and any(
         side.tool.startswith("fio") for side in material.sides
     ):
@@ -70,18 +85,48 @@ def _overall(loads: Sequence[SharedLoad]) -> Iterable[str]:
         if found is not None:
             count, mean = found
             which = f"all {count}" if count == len(loads) else f"{count} of {len(loads)}"
-            yield f"{compared.name} over {which} loads: {mean.words}."
+            yield f"{compared.name} over {which} loads: {_mean_words(mean)}."
+
+
+def _mean_words(mean: Difference) -> str:
+    """Return the mean with the least and the greatest, which are no interval of confidence."""
+    ends = [
+        Difference(one).words for one in (mean.low_percent, mean.high_percent) if one is not None
+    ]
+    return f"{Difference(mean.percent).words} on average, {' to '.join(ends)} load by load"
+
+
+def _without_interval(loads: Sequence[SharedLoad]) -> Iterable[str]:
+    found = [compared.difference(one) for compared in COMPARED for one in loads]
+    if all(one is None or one.low_percent is None for one in found):
+        yield (
+            "None of them has an interval, so that any difference may be noise; fathom compare "
+            "--run tells which are not."
+        )
+
+
+def _unlike(sides: Sequence[Side]) -> Iterable[str]:
+    """Say which loads are not compared, and what else keeps the others from being the same."""
+    other = other_loads(sides)
+    if other:
+        yield f"Of one name, but not the same load, and not compared: {'; '.join(other)}."
+    sizes = [{one["size_bytes"] for run in side.runs for one in run.beneath} for side in sides]
+    known = [max(one) for one in sizes if one and None not in one]
+    if len(known) == len(sides) and min(known) != max(known):
+        words = " and ".join(map(size_words, known))
+        yield f"They were measured over {words}: less is easier."
 
 
 def _table(loads: Sequence[SharedLoad], names: Sequence[str]) -> Table:
     columns = (
         Column("Load"),
         Column("Figure"),
-        Column(f"A: {names[0]}", digits=3),
-        Column(f"B: {names[1]}", digits=3),
+        Column(f"A: {names[0]}", digits=3, is_significant=True),
+        Column(f"B: {names[1]}", digits=3, is_significant=True),
         Column("Difference", "%", 2),
         Column("From", "%", 2),
         Column("To", "%", 2),
+        Column("In times"),
         Column("Source"),
     )
     return Table(columns, tuple(row for one in loads for row in _rows(one)))
@@ -95,7 +140,9 @@ def _rows(load: SharedLoad) -> Iterable[tuple[Cell, ...]]:
         divisor = 1 if compared.is_rate else NS_PER_MS
         values = ((compared.of(one) or 0.0) / divisor for one in (load.a, load.b))
         figure = compared.name if compared.is_rate else f"{compared.name} [ms]"
-        difference = (found.percent, found.low_percent, found.high_percent)
+        difference: tuple[Cell, ...] = (found.percent, found.low_percent, found.high_percent, None)
+        if not found.is_percentage:
+            difference = (None, None, None, found.words)
         yield (load.label, figure, *values, *difference, load.sources)
 
 

@@ -61,7 +61,7 @@ def _compared(found: TargetsCompared | None) -> list[str]:
         "## Comparison",
         f"**{_escaped(found.headline)}**",
         _rows(("Number", *found.names), found.marked()),
-        "\\*: the best, or not shown to be 5 % worse.",
+        "\\*: the best, or not shown to be 5 % worse." if found.has_marks else "",
         _list(_escaped(one) for one in (*found.sentences, *found.notes)),
     ]
 
