@@ -106,6 +106,13 @@ def _confirmation_words(outcome: TuningOutcome) -> str:
     if not found:
         return "NOT confirmed: no run of its own could be made."
     evidence = "; ".join(found["evidence"])
+    load = found["threads"], found["depth"]
+    if load != (outcome.get("threads"), outcome.get("depth")):
+        # Confirming runs become points of the search, which then may find another load.
+        return (
+            f"NOT confirmed: the runs to confirm were of {counted(load[0], 'thread')}, depth "
+            f"{load[1]}, which the search had found before: {evidence}."
+        )
     return f"{'Confirmed' if found['is_supported'] else 'NOT confirmed'}: {evidence}."
 
 
@@ -119,7 +126,7 @@ def _range_words(outcome: TuningOutcome, where: KneeRangeOutcome) -> str:
     low_threads, low_depth = where["low_threads"], where["low_depth"]
     high_threads, high_depth = where["high_threads"], where["high_depth"]
     if (low_threads, low_depth) == (high_threads, high_depth):
-        return f"{words}; all the same, no other load comes into question."
+        return f"{words}; with a share that is wider or narrower by that, it is the same load."
     return (
         f"{words}: it lies between {counted(low_threads, 'thread')}, depth {low_depth} "
         f"({low_threads * low_depth} outstanding) and {counted(high_threads, 'thread')}, depth "
