@@ -275,6 +275,8 @@ class Side:
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
     densities, per_s
         Rising numbers of databases, and what they did each second, such as ``TPS``.
+    failed
+        Measurements that failed, each with its name and the reason.
 
     """
 
@@ -298,6 +300,16 @@ class Side:
     tool: str = ""
     densities: tuple[DensityPoint, ...] = ()
     per_s: str = ""
+    failed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def without_advice(self) -> str:
+        """What stands where there are no findings: that there are none, or were not looked for."""
+        if self.is_judged:
+            return "Nothing speaks against these numbers."
+        return self.finds_none or (
+            "None were looked for: that needs whole runs that Fathom measured."
+        )
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""
@@ -351,6 +363,11 @@ class TargetsCompared:
     notes: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     best: tuple[tuple[int, ...], ...]
+
+    @property
+    def legend(self) -> str:
+        """What the mark at the best means; nothing where no row has one."""
+        return "the best, or not shown to be 5 % worse." if any(self.best) else ""
 
     def marked(self) -> list[list[str]]:
         """Return the rows with a mark at the best of each."""

@@ -76,13 +76,20 @@ def _load_label(cell: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
 
 
-def _judged(experiment: Experiment, runs: Sequence[ReportedRun]) -> dict[str, Any]:
-    """Return the findings, which are about all runs or none."""
+def _judged(runs: Sequence[ReportedRun]) -> dict[str, Any]:
+    """Return the findings in these runs, if there are any to look at."""
+    return {"advice": advice_of(runs), "is_judged": is_judged(runs)} if runs else {}
+
+
+def _judged_note(experiment: Experiment, runs: Sequence[ReportedRun]) -> list[str]:
+    """Say so where findings were looked for in some of the runs only."""
     outcome = experiment.outcome or {}
     cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
-    if not runs or len(runs) < sum(bool(one.get("run_id")) for one in cells):
-        return {}
-    return {"advice": advice_of(runs), "is_judged": is_judged(runs)}
+    count = sum(bool(one.get("run_id") and one.get("figures")) for one in cells)
+    if not runs or len(runs) >= count:
+        return []
+    first = "first in those whose rows have a letter"
+    return [f"Findings were looked for in {len(runs)} of {count} runs, {first}."]
 
 
 def _device(sample: ReportedRun | None, runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
@@ -97,11 +104,12 @@ def sweep_side(
     sample: ReportedRun | None,
     commands: Sequence[str],
     runs: Sequence[ReportedRun] = (),
+    judged: Sequence[ReportedRun] = (),
 ) -> Side:
     """Return the side of a sweep.
 
     ``sample`` is one of its runs, for what all have in common; ``runs`` are those that are shown
-    whole.
+    whole, and ``judged`` those in which findings are looked for.
     """
     outcome = experiment.outcome or {}
     grid = tuple(_cell(one, experiment.plan) for one in outcome.get("cells", ()))
@@ -118,11 +126,11 @@ def sweep_side(
         axes=axes,
         families=families_of(_with_choice(grid, axes)),
         runs=tuple(runs),
-        **_judged(experiment, runs),
+        **_judged(judged),
         tool=_tool(experiment.plan, sample),
         device=_device(sample, runs),
         commands=(again(experiment), *commands),
-        notes=tuple(notes),
+        notes=(*notes, *_judged_note(experiment, judged)),
     )
 
 
@@ -219,6 +227,7 @@ def tune_side(
     sample: ReportedRun | None,
     commands: Sequence[str],
     runs: Sequence[ReportedRun] = (),
+    judged: Sequence[ReportedRun] = (),
 ) -> Side:
     """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
@@ -233,10 +242,11 @@ def tune_side(
         grid=_tuned_grid([point for _, point in pairs]),
         axes=("threads", "depth"),
         runs=tuple(runs),
-        **_judged(experiment, runs),
+        **_judged(judged),
         tool=_tool(experiment.plan, sample),
         device=_device(sample, runs),
         commands=(again(experiment), *commands),
+        notes=tuple(_judged_note(experiment, judged)),
     )
 
 

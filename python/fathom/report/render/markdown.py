@@ -61,7 +61,7 @@ def _compared(found: TargetsCompared | None) -> list[str]:
         "## Comparison",
         f"**{_escaped(found.headline)}**",
         _rows(("Number", *found.names), found.marked()),
-        "\\*: the best, or not shown to be 5 % worse.",
+        f"\\*: {found.legend}" if found.legend else "",
         _list(_escaped(one) for one in (*found.sentences, *found.notes)),
     ]
 
@@ -74,20 +74,25 @@ def _side(side: Side, *, several: bool) -> list[str]:
     parts.append(_rows(("Number", "Value"), [(one.title, one.text) for one in side.numbers]))
     if side.verdict:
         parts.append(_list(_escaped(one) for one in side.verdict.sentences))
-    if side.advice:
-        parts.append("### Findings")
-        parts.append(
-            _list(
-                f"**{_escaped(one.title)}** ({one.confidence}). {_escaped(one.evidence)} "
-                f"{one.where + ' ' if one.where else ''}"
-                f"*What to do:* {_escaped(one.remedy)}"
-                for one in side.advice
-            )
-        )
+    parts += ["### Findings", _findings(side)]
+    if side.failed:
+        parts.append("### Failed measurements")
+        parts.append(_list(f"**{_escaped(name)}:** {_escaped(why)}" for name, why in side.failed))
     if side.device:
         parts.append("### What was measured")
         parts.append(_rows(("", ""), side.device))
     return parts
+
+
+def _findings(side: Side) -> str:
+    if not side.advice:
+        return _escaped(side.without_advice)
+    return _list(
+        f"**{_escaped(one.title)}** ({one.confidence}). {_escaped(one.evidence)} "
+        f"{one.where + ' ' if one.where else ''}"
+        f"*What to do:* {_escaped(one.remedy)}"
+        for one in side.advice
+    )
 
 
 def _table(table: Table) -> str:

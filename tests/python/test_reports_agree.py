@@ -1,0 +1,154 @@
+"""A report says the same as page, as Markdown and on the terminal, and what it repeats does so."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fabricated import fabricated
+from fathom.cli.views.report import show_report
+from fathom.engine import parse
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.report import gather, html_page, markdown
+from fathom.report.collect._failed import one_reason
+from fathom.runners.native import stored_figures
+from fathom.store import Store
+from reported import called
+from simulated_storage import SimulatedStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FULL = "thread {}: write of 4096 bytes at offset 0 of 'x.dat' failed: No space left on device"
+
+
+@pytest.fixture
+def kept() -> Iterator[Store]:
+    with Store(os.environ["FATHOM_STORE"]) as opened:
+        yield opened
+
+
+def saved_grid(store: Store, count: int, failed: str = "") -> int:
+    """Save a sweep of so many shares of writes, and of one more that failed."""
+    axis = {"name": "write", "option": "-w", "values": [str(one) for one in range(count)]}
+    plan = {"axes": [axis], "arguments": ["-b4K", "-c1M", "x.dat"], "seed": 0, "mode": "fixed"}
+    plan |= {"duration_s": 1}
+    steps = [(f"write={one}", {"write": str(one)}) for one in range(count + bool(failed))]
+    experiment_id = store.experiments.begin("sweep", "sweep", plan, steps)
+    cells: list[dict[str, Any]] = []
+    for step, _ in zip(store.experiments.get(experiment_id).steps, range(count), strict=False):
+        result = fabricated(
+            rates=1000.0, path="x.dat", warnings=[("cpu_offline", "CPU 1 was offline.")]
+        )
+        run_id = store.runs.save(
+            result, ["-b4K", "x.dat"], experiment_id=experiment_id, step_id=step.id
+        )
+        figures = asdict(stored_figures(result))
+        cell = {"parameters": step.parameters, "source": "measured", "figures": figures}
+        cells.append({**cell, "run_id": run_id, "findings": []})
+        store.experiments.set_step(step.id, "done")
+    if failed:
+        last = store.experiments.get(experiment_id).steps[-1]
+        store.experiments.set_step(last.id, "failed", failed)
+        cells.append({"parameters": last.parameters, "source": "failed", "failure": failed})
+    store.experiments.finish(experiment_id, "complete", outcome={"cells": cells})
+    return experiment_id
+
+
+def said(store: Store, reference: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Return what each form of a report says, as plain words."""
+    material = gather(store, [reference])
+    show_report(material)
+    page = re.sub(r"<script.*?</script>", "", html_page(material), flags=re.DOTALL)
+    forms = {
+        "page": html.unescape(re.sub(r"<[^>]+>", "", page)),
+        "markdown": html.unescape(re.sub(r"\\(.)", r"\1", markdown(material))).replace("*", ""),
+        "terminal": capsys.readouterr().out,
+    }
+    return {name: " ".join(text.split()) for name, text in forms.items()}
+
+
+def test_defect_13_findings_of_a_large_sweep_are_told_in_all_forms(
+    kept: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of more than 24 runs it was said that none were looked for; Markdown dropped the section."""
+    number = saved_grid(kept, 30)
+    (side,) = gather(kept, [f"e{number}"]).sides
+    assert side.is_judged
+    assert len(side.runs) < 30
+    assert side.advice
+    for form, text in said(kept, f"e{number}", capsys).items():
+        assert "None were looked for" not in text, form
+        for one in side.advice:
+            for part in (one.title, one.evidence, one.where, one.remedy):
+                assert " ".join(part.split()) in text, (form, part)
+
+
+def test_defect_13_no_findings_are_told_in_all_forms(
+    kept: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axis = {"name": "write", "option": "-w", "values": ["0"]}
+    plan = {"axes": [axis], "arguments": ["x.dat"], "seed": 0}
+    number = kept.experiments.begin("sweep", "sweep", plan)
+    kept.experiments.finish(number, "complete", outcome={"cells": []})
+    for form, text in said(kept, f"e{number}", capsys).items():
+        assert "None were looked for: that needs whole runs" in text, form
+
+
+def test_defect_14_what_failed_has_a_name_and_a_reason_in_all_forms(
+    kept: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was "18 measurements were made, and 5 failed", and no more."""
+    why = "; ".join(FULL.format(thread) for thread in range(8))
+    number = saved_grid(kept, 2, why)
+    for form, text in said(kept, f"e{number}", capsys).items():
+        assert "Failed measurements" in text, form
+        assert f"write=2: {FULL.format(0)} (7 other threads failed, too)" in text, form
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (None, "why is not known"),
+        ("x.dat is gone", "x.dat is gone"),
+        (f"{FULL.format(0)}; {FULL.format(1)}", f"{FULL.format(0)} (1 other thread failed, too)"),
+    ],
+)
+def test_defect_14_a_reason_is_told_once(failure: str | None, words: str) -> None:
+    assert one_reason(failure) == words
+
+
+def test_defect_15_what_repeats_a_sweep_has_no_retired_option(
+    kept: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was --write, of which the command said "note: --write is now --writes"."""
+    number = saved_grid(kept, 2)
+    (side,) = gather(kept, [f"e{number}"]).sides
+    program, *words = shlex.split(side.commands[0])
+    assert (program, words[0]) == ("fathom", "sweep")
+    capsys.readouterr()
+    assert called(monkeypatch, *words, "--dry-run") == 0
+    assert "note:" not in capsys.readouterr().err
+
+
+def test_defect_15_a_scratch_file_is_named_in_the_folder_that_was_given(
+    kept: Store, tmp_path: Path
+) -> None:
+    """Its own folder is removed at the end, so that the first line failed already."""
+    storage = SimulatedStorage(kept, size_bytes=64 << 20)
+    number = assess(kept, storage, [str(tmp_path)], EFFORTS["quick"]).experiment_id
+    (side,) = gather(kept, [f"e{number}"]).sides
+    assert "fathom-assess-" not in " ".join([*side.commands, *dict(side.device).values()])
+    _, *lines = (shlex.split(one, comments=True) for one in side.commands)
+    assert lines
+    assert {words[-1] for words in lines} == {str(tmp_path / "scratch.dat")}
+    # The first makes the file that the others read.
+    assert any(word.startswith("-c") for word in lines[0])
+    for _, *words in lines:
+        parse(words)
