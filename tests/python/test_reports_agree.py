@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fabricated import fabricated
+from fathom.cli.views.claims import legend_of
 from fathom.cli.views.report import show_report
 from fathom.engine import parse
 from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.compare import compare_runs
+from fathom.experiments.session import one_reason
+from fathom.experiments.tune._confirm import geometric_mean
 from fathom.report import gather, html_page, markdown
-from fathom.report.collect._failed import one_reason
+from fathom.report.material import Advice, Material, Side, TargetsCompared
 from fathom.runners.native import stored_figures
 from fathom.store import Store
-from reported import called
+from reported import called, saved_repetition
 from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
@@ -152,3 +156,101 @@ def test_defect_15_a_scratch_file_is_named_in_the_folder_that_was_given(
     assert any(word.startswith("-c") for word in lines[0])
     for _, *words in lines:
         parse(words)
+
+
+def tuned(iops: float) -> dict[str, Any]:
+    """Return the outcome of a tuning with two runs of its best load, of 1,000 and 4,000 IOPS."""
+    points = []
+    for rate in (1000.0, 4000.0):
+        figures = asdict(stored_figures(fabricated(rates=rate, path="x.dat")))
+        points.append({"threads": 1, "depth": 2, "role": "search", "figures": figures})
+    return {
+        "goal": {"metric": "mean", "limit_ns": None, "share": 0.03},
+        "threads": 1,
+        "depth": 2,
+        "iops": iops,
+        "latency_ns": 1e5,
+        "points": points,
+    }
+
+
+@pytest.mark.parametrize("iops", [2000.0, 2500.0])
+def test_defect_22_a_row_of_a_tuning_has_one_kind_of_mean(kept: Store, iops: float) -> None:
+    """IOPS were arithmetic, as an older version told them, and MiB/s geometric."""
+    plan = {"arguments": ["-b4K", "x.dat"], "threads": [1], "depths": [2]}
+    plan |= {"goal": tuned(iops)["goal"]}
+    number = kept.experiments.begin("tune", "tune", plan)
+    kept.experiments.finish(number, "complete", outcome=tuned(iops))
+    material = gather(kept, [f"e{number}"])
+    (cell,) = material.sides[0].grid
+    assert cell.point is not None
+    assert cell.point.iops == iops
+    assert cell.point.mib_per_s == pytest.approx(iops * 4096 / (1 << 20), rel=1e-3)
+    assert "geometric mean of 2 runs" in cell.point.label
+    assert material.sides[0].verdict is not None
+    assert "Its figures are the geometric mean of 2 runs." in material.sides[0].verdict.sentences
+    for line in markdown(material).splitlines():
+        if line.startswith("| Threads"):
+            titles = [one.strip() for one in line.strip("|").split("|")]
+            assert len(titles) == len(set(titles))
+
+
+def test_defect_11_a_tuning_has_the_geometric_mean_of_its_runs() -> None:
+    assert geometric_mean([1000.0, 4000.0]) == pytest.approx(2000)
+    # Of one run exactly: it was "82,295" in a sentence beside 82,296 in the table.
+    assert f"{geometric_mean([82295.5]):,.0f}" == "82,296"
+
+
+def test_defect_11_a_comparison_says_which_means_it_has(kept: Store) -> None:
+    ids = [
+        [
+            kept.runs.save(fabricated(rates=rate, path="x.dat"), ["x.dat"])
+            for rate in (1000.0, 4000.0)
+        ]
+        for _ in "ab"
+    ]
+    a, b = (",".join(map(str, one)) for one in ids)
+    found = compare_runs(kept, a, b)
+    assert found.metrics["iops"].a_mean == pytest.approx(2000)
+    said = [one.text for one in found.claims if one.key == "means"]
+    assert len(said) == 1
+    assert said[0].startswith("A and B are geometric means of 2 and 2 runs")
+    one = compare_runs(kept, str(ids[0][0]), str(ids[1][0]))
+    assert not [claim for claim in one.claims if claim.key == "means"]
+
+
+def test_defect_25_headings_tell_runs_and_sides_apart(kept: Store) -> None:
+    """Ten runs with one label had ten equal headings; two experiments of a target one name."""
+    ids = [
+        kept.runs.save(fabricated(rates=1000.0, path="x.dat"), ["x.dat"], label="nightly")
+        for _ in range(3)
+    ]
+    (side,) = gather(kept, [",".join(map(str, ids))]).sides
+    assert [one.label for one in side.runs] == [f"nightly (run {one})" for one in ids]
+    (side,) = gather(kept, [str(ids[0])]).sides
+    assert side.runs[0].label == "nightly"
+    numbers = [saved_repetition(kept, [1000.0] * 5) for _ in range(2)]
+    for number in numbers:
+        kept.experiments.finish(number, "complete", outcome={"metrics": {}})
+    names = [f"e{one}" for one in numbers]
+    assert len({one.name for one in gather(kept, names).sides}) == 2
+    two = gather(kept, [str(ids[0]), str(ids[1])]).sides
+    assert [one.name for one in two] == [f"nightly ({ids[0]})", f"nightly ({ids[1]})"]
+
+
+def test_defect_25_a_legend_names_a_finding_as_it_is_called_there() -> None:
+    words = legend_of(["not-the-device"], {"not-the-device": "Memory and no device answered"})
+    assert words == "[A] Memory and no device answered."
+    side = Side(
+        name="x",
+        verb="run",
+        advice=(Advice("x: Memory", "e", "r", "certain", rule="not-the-device", name="Memory"),),
+    )
+    assert Material("t", "c", (side,), "").found_names == {"not-the-device": "Memory"}
+
+
+def test_defect_25_a_star_is_explained_where_one_stands() -> None:
+    rows = (("IOPS", "1", "2"),)
+    none = TargetsCompared(("a", "b"), "h", (), (), rows, ((),))
+    assert none.legend == ""
+    assert "the best" in TargetsCompared(("a", "b"), "h", (), (), rows, ((1,),)).legend

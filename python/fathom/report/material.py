@@ -167,7 +167,8 @@ class KeyNumber:
 class Advice:
     """A finding: what was noticed, on which evidence, and what to do about it.
 
-    ``where`` says in which runs; ``cases`` are all that was noticed, each with its runs.
+    ``where`` says in which runs; ``cases`` are all that was noticed, each with its runs. ``rule``
+    found it, and calls it ``name``: the title without the target.
     """
 
     title: str
@@ -177,6 +178,8 @@ class Advice:
     source: str = ""
     where: str = ""
     cases: tuple[str, ...] = ()
+    rule: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -408,6 +411,15 @@ class Material:
     differences: tuple[str, ...] = ()
     compared: TargetsCompared | None = None
     told: tuple[str, ...] = ()
+
+    @property
+    def found_names(self) -> dict[str, str]:
+        """What the findings of each rule are called here, where all of the rule are called so."""
+        names: dict[str, set[str]] = {}
+        for side in self.sides:
+            for one in side.advice:
+                names.setdefault(one.rule, set()).add(one.name)
+        return {rule: next(iter(mine)) for rule, mine in names.items() if len(mine) == 1}
 
     @property
     def runs(self) -> list[tuple[Side, ReportedRun]]:

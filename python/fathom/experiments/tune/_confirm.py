@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from fathom.runners import Figures
     from fathom.stats import PooledSpread
 
-__all__ = ["LEAST_ROUNDS", "MOST_ATTEMPTS", "MOST_ROUNDS", "Confirmation", "Confirming"]
+__all__ = [
+    "LEAST_ROUNDS",
+    "MOST_ATTEMPTS",
+    "MOST_ROUNDS",
+    "Confirmation",
+    "Confirming",
+    "geometric_mean",
+]
 
 LEAST_ROUNDS = 3
 MOST_ROUNDS = 6
@@ -227,13 +234,14 @@ class Confirming:
     def _found_again(self, height: float) -> str | None:
         """Return what speaks against the runs of the search and these being of the same rate."""
         assert self._spreads is not None  # noqa: S101 - Only asked once they are known.
-        before = [math.log(one.iops) for one in self.found]
+        rates = [one.iops for one in self.found]
+        before = [math.log(one) for one in rates]
         change = height - float(np.mean(before))
         half = self._spreads[0].half_width(len(before), len(self.runs[self.best]))
         if abs(change) <= max(half, math.log1p(self.goal.share)):
             return None
         return (
-            f"the search found {math.exp(np.mean(before)):,.0f} IOPS at {_words(self.best)}, the "
+            f"the search found {geometric_mean(rates):,.0f} IOPS at {_words(self.best)}, the "
             f"confirming runs {math.exp(height):,.0f}, {_change(change, half)}"
         )
 
@@ -394,6 +402,13 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
     found = max(less, key=lambda load: estimates[load].iops)
     enough = estimates[fastest].iops_low * (1 - search.goal.share)
     return found if estimates[found].iops_high >= enough else None
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the mean of runs at a load, as loads are compared by ratios; exactly of one run."""
+    if len(values) == 1 or min(values) <= 0:
+        return sum(values) / len(values)
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def _words(load: Sequence[int]) -> str:

@@ -56,6 +56,10 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     """Return the claims of a tuning's outcome, the headline first."""
     evidence = _evidence(outcome, told)
     claims = [_headline(outcome, told, evidence)]
+    count = len(best_points(outcome))
+    if outcome.get("threads") is not None and count > 1:
+        # It is told once, for the headline and for what the page has of this load.
+        claims.append(Claim("means", f"Its figures are the geometric mean of {count} runs."))
     if outcome.get("threads") is not None:
         claims.append(told.claim("confirmation", _confirmation_words(outcome), evidence))
     where = outcome.get("knee_range")

@@ -24,6 +24,7 @@ from fathom.experiments.tune._confirm import (
     MOST_ROUNDS,
     Confirmation,
     Confirming,
+    geometric_mean,
 )
 from fathom.experiments.tune._reasons import reasons
 from fathom.experiments.tune.claims import told_tuning
@@ -394,8 +395,8 @@ class Tuner:
         iops, latency_ns = None, None
         if best is not None:
             runs = search.measured[best]
-            latencies = [self.plan.goal.latency_ns(one) or 0.0 for one in runs]
-            iops, latency_ns = sum(one.iops for one in runs) / len(runs), sum(latencies) / len(runs)
+            iops = geometric_mean([one.iops for one in runs])
+            latency_ns = geometric_mean([self.plan.goal.latency_ns(one) or 0.0 for one in runs])
             if confirmation is not None and (confirmation.threads, confirmation.depth) == best:
                 iops = confirmation.iops or iops
                 latency_ns = confirmation.latency_ns or latency_ns

@@ -6,26 +6,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fathom.experiments.session import one_reason
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.report.material import Side
     from fathom.store import Experiment, RunSummary, Step
 
-__all__ = ["one_reason", "with_failures", "with_given_names"]
+__all__ = ["with_failures", "with_given_names"]
 
 # The folder of an assessment's scratch file has a name of its own, and is gone when that ends.
 _SCRATCH = re.compile(r"fathom-assess-[A-Za-z0-9_]+/")
 _MAKES = re.compile(r"(?:^| )-c\d")
-_NEXT_THREAD = re.compile(r"; thread \d+: ")
-
-
-def one_reason(failure: str | None) -> str:
-    """Return why a run failed: what its first thread met, and how many others met something."""
-    first, *others = _NEXT_THREAD.split(failure or "why is not known")
-    if not others:
-        return first
-    return f"{first} ({len(others)} other thread{'s' * (len(others) > 1)} failed, too)"
 
 
 def with_failures(

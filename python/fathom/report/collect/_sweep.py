@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ from fathom._claims import ToldRuns
 from fathom.engine import parse
 from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
+from fathom.experiments.tune._confirm import geometric_mean
 from fathom.experiments.tune.claims import best_points, tune_claims
 from fathom.report._words import time_words
 from fathom.report.collect._again import again
@@ -268,9 +268,11 @@ def _tuned(
         runs = best_points(cast("TuningOutcome", outcome)) if is_best else mine
         figures = _mean_figures([one["figures"] or {} for one in runs])
         if is_best and outcome.get("iops") is not None:
-            figures |= {"iops": outcome["iops"]}
+            # Outcomes of older versions have another mean: what belongs together stays so.
+            factor = outcome["iops"] / figures["iops"]
+            figures |= {"iops": outcome["iops"], "mib_per_s": factor * figures["mib_per_s"]}
             figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
-        several = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
+        several = f", geometric mean of {len(runs)} runs" if len(runs) > 1 else ""
         label = f"{threads} x {depth}{several}"
         load = {**asked, "label": label, "threads": threads, "depth": depth}
         run_id = runs[0].get("run_id") if len(runs) == 1 else None
@@ -283,10 +285,7 @@ def _tuned(
 def _mean_figures(figures: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
     """Return the geometric mean of each figure that all runs have."""
     names = [name for name in figures[0] if all(one.get(name) for one in figures)]
-    return {
-        name: math.exp(sum(math.log(one[name] or 1.0) for one in figures) / len(figures))
-        for name in names
-    }
+    return {name: geometric_mean([one[name] or 1.0 for one in figures]) for name in names}
 
 
 def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,13 +63,13 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
 
     """
     wanted = [*references] or [_newest(store)]
-    sides: list[Side] = []
+    named: list[tuple[str, Side]] = []
     times: list[float] = []
     for reference in wanted:
         found, happened = _sides(store, reference)
-        sides += found
+        named += [(reference, one) for one in found]
         times += happened
-    sides = _told_apart(sides)
+    sides = _told_apart(_numbered(named))
     changes, differences, told = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
@@ -89,6 +90,15 @@ def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared
     experiment = _experiment(store, references[0])
     is_one = experiment is not None and experiment.verb == "assess"
     return targets_compared(experiment) if is_one and experiment is not None else None
+
+
+def _numbered(named: Sequence[tuple[str, Side]]) -> list[Side]:
+    """Return the sides with what was asked for in their names, where several have one name."""
+    count = Counter(side.name for _, side in named)
+    return [
+        replace(side, name=f"{side.name} ({reference})") if count[side.name] > 1 else side
+        for reference, side in named
+    ]
 
 
 def _told_apart(sides: Sequence[Side]) -> list[Side]:
