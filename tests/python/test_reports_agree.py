@@ -18,7 +18,10 @@ from fathom.experiments.assess import EFFORTS, assess
 from fathom.experiments.compare import compare_runs
 from fathom.experiments.session import one_reason
 from fathom.experiments.tune._confirm import geometric_mean
+from fathom.experiments.tune.experiment import plan_tune
+from fathom.experiments.tune.knee_search import Goal
 from fathom.report import gather, html_page, markdown
+from fathom.report.collect._again import again
 from fathom.report.material import Advice, Material, Side, TargetsCompared
 from fathom.runners.native import stored_figures
 from fathom.store import Store
@@ -141,6 +144,33 @@ def test_defect_15_what_repeats_a_sweep_has_no_retired_option(
     assert "note:" not in capsys.readouterr().err
 
 
+LOAD = ["-b4K", "-r", "-c1M", "x.dat"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "plan"),
+    [
+        ("tune", plan_tune(LOAD, "1..2", "1..4", goal=Goal("p99", 2e5), grow=False).as_dict()),
+        ("tune", plan_tune(LOAD, "1..2", "1..4", goal=Goal("mean", 1e6), grow=True).as_dict()),
+        ("repeat", {"arguments": ["-d1", *LOAD], "metric": "p99", "pilot": 5, "most": 9}),
+        ("compare", {"a": ["-d1", *LOAD], "b": ["-d1", "-o4", *LOAD], "metrics": ["p99"]}),
+        ("assess", {"targets": ["."], "effort": asdict(EFFORTS["quick"]), "steady_seconds": 60}),
+    ],
+)
+def test_defect_15_what_repeats_an_experiment_is_understood(
+    verb: str,
+    plan: dict[str, Any],
+    kept: Store,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number = kept.experiments.begin(verb, verb, plan)
+    _, *words = shlex.split(again(kept.experiments.get(number)))
+    assert ("--no-grow" in words) == (plan.get("grow") is False)
+    assert called(monkeypatch, *words, "--dry-run") == 0
+    assert "note:" not in capsys.readouterr().err
+
+
 def test_defect_15_a_scratch_file_is_named_in_the_folder_that_was_given(
     kept: Store, tmp_path: Path
 ) -> None:
@@ -188,7 +218,8 @@ def test_defect_22_a_row_of_a_tuning_has_one_kind_of_mean(kept: Store, iops: flo
     assert cell.point.mib_per_s == pytest.approx(iops * 4096 / (1 << 20), rel=1e-3)
     assert "geometric mean of 2 runs" in cell.point.label
     assert material.sides[0].verdict is not None
-    assert "Its figures are the geometric mean of 2 runs." in material.sides[0].verdict.sentences
+    said = "The figures of the best load are the geometric mean of 2 runs."
+    assert said in material.sides[0].verdict.sentences
     for line in markdown(material).splitlines():
         if line.startswith("| Threads"):
             titles = [one.strip() for one in line.strip("|").split("|")]

@@ -192,10 +192,9 @@ def _runs_words(ids: Sequence[int]) -> str:
 
 
 def _title(metric: str) -> str:
-    """Return what stands above a figure: its name, its unit, and which mean of a level it is."""
+    """Return what stands above a figure: its name and its unit."""
     kind, _, name = metric.rpartition(".")
-    unit = _RATES.get(name) or f"{_LATENCIES.get(name, name)} ms"
-    return f"{kind} {unit} (geometric mean)".strip()
+    return f"{kind} {_RATES.get(name) or f'{_LATENCIES.get(name, name)} ms'}".strip()
 
 
 def trend(  # noqa: PLR0913 - Each is an option of the command.

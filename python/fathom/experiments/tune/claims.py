@@ -56,16 +56,17 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     """Return the claims of a tuning's outcome, the headline first."""
     evidence = _evidence(outcome, told)
     claims = [_headline(outcome, told, evidence)]
-    count = len(best_points(outcome))
-    if outcome.get("threads") is not None and count > 1:
-        # It is told once, for the headline and for what the page has of this load.
-        claims.append(Claim("means", f"Its figures are the geometric mean of {count} runs."))
     if outcome.get("threads") is not None:
         claims.append(told.claim("confirmation", _confirmation_words(outcome), evidence))
     where = outcome.get("knee_range")
     if where:
         claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
+    count = len(best_points(outcome))
+    if outcome.get("threads") is not None and count > 1:
+        # It is told once, for the headline and for what the page has of this load.
+        words = f"The figures of the best load are the geometric mean of {count} runs."
+        claims.append(Claim("means", words))
     known = [figures for one in outcome.get("points", ()) if (figures := one.get("figures"))]
     few = tails_words([one.get("latency_ios") for one in known], of="run")
     return [*claims, Claim("tails", few)] if few else claims

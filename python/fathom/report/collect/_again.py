@@ -112,6 +112,7 @@ def _tune(plan: Mapping[str, Any]) -> _Words:
         *limit,
         *("--longest", str(plan.get("longest_s", 10))),
         *("--precision", _percent(plan.get("precision", 0.02))),
+        *(["--no-grow"] if plan.get("grow") is False else []),
     ]
     return words, [*plan["arguments"]]
 
