@@ -6,11 +6,13 @@ import html
 import os
 import re
 import shlex
+import subprocess
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fabricated import fabricated
+from fathom._text import shell_line
 from fathom.cli.views.claims import legend_of
 from fathom.cli.views.report import show_report
 from fathom.engine import parse
@@ -285,3 +287,21 @@ def test_defect_25_a_star_is_explained_where_one_stands() -> None:
     none = TargetsCompared(("a", "b"), "h", (), (), rows, ((),))
     assert none.legend == ""
     assert "the best" in TargetsCompared(("a", "b"), "h", (), (), rows, ((1,),)).legend
+
+
+def test_defect_25_a_name_with_commands_to_a_terminal_is_spelt_and_repeats(
+    kept: Store, tmp_path: Path
+) -> None:
+    """The printed path did not exist, and Markdown held the escape itself."""
+    name = tmp_path / "a\x1b[31m'b\\.dat"
+    name.write_bytes(b"x")
+    number = kept.runs.save(fabricated(rates=1000.0, path=str(name)), ["-b4K", str(name)])
+    material = gather(kept, [str(number)])
+    for text in (markdown(material), html_page(material)):
+        assert "\x1b" not in text
+        assert "a\\x1b" in text.replace("\\\\", "\\")
+    (line,) = material.sides[0].commands
+    path = line.removeprefix("diskspd -b4K ")
+    found = subprocess.run(["/bin/bash", "-c", f"cat {path}"], capture_output=True, check=True)
+    assert found.stdout == b"x"
+    assert shell_line("diskspd -b4K 'x y.dat'  # failed") == "diskspd -b4K 'x y.dat'  # failed"

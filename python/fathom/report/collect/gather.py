@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._files import read_text
-from fathom._text import json_of
+from fathom._text import json_of, shell_line
 from fathom.errors import FathomError
 from fathom.experiments import compare as comparing
 from fathom.report.collect._again import again
@@ -73,8 +73,8 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
     changes, differences, told = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
-        command=shlex.join(["fathom", "report", *wanted]),
-        sides=tuple(sides),
+        command=shell_line(shlex.join(["fathom", "report", *wanted])),
+        sides=tuple(replace(one, commands=tuple(map(shell_line, one.commands))) for one in sides),
         happened=_period(times),
         changes=changes,
         differences=differences,

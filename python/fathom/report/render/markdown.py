@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
+from fathom._text import plain
 from fathom.report.figures import figures_of
 from fathom.report.render.write import MADE_BY
 
@@ -45,8 +46,8 @@ def markdown(material: Material) -> str:
 
 def _escaped(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return _SPECIAL.sub(r"\\\1", plain)
+    shown = html.escape(plain(" ".join(text.split())), quote=False)
+    return _SPECIAL.sub(r"\\\1", shown)
 
 
 def _list(sentences: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from fathom import _fathom, _packages
+from fathom._text import plain
 from fathom.report.figures import figures_of
 from fathom.report.render.images import picture, require_pictures
 from fathom.report.render.write import MADE_BY
@@ -190,7 +191,7 @@ class _Paper:
 
 def _plain(text: str) -> str:
     """Return what the fonts that every reader of PDF has can show."""
-    return text.encode("latin-1", "replace").decode("latin-1")
+    return plain(text).encode("latin-1", "replace").decode("latin-1")
 
 
 def _aspect(png: bytes) -> float:
