@@ -27,7 +27,7 @@ from fathom.report.collect._again import again
 from fathom.report.material import Advice, Material, Side, TargetsCompared
 from fathom.runners.native import stored_figures
 from fathom.store import Store
-from reported import called, saved_repetition
+from reported import called, saved_preparations, saved_repetition
 from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
@@ -171,6 +171,14 @@ def test_defect_15_what_repeats_an_experiment_is_understood(
     assert ("--no-grow" in words) == (plan.get("grow") is False)
     assert called(monkeypatch, *words, "--dry-run") == 0
     assert "note:" not in capsys.readouterr().err
+
+
+def test_defect_15_what_repeats_the_filling_of_a_file_makes_it(kept: Store, tmp_path: Path) -> None:
+    """A file that is no more cannot be filled without its size."""
+    _, filled, _ = saved_preparations(kept, tmp_path)
+    (side,) = gather(kept, [f"e{filled}"]).sides
+    words = ["fathom", "prepare", "fill", "--size", str(4 << 20), str(tmp_path / "new.dat")]
+    assert shlex.split(side.commands[0]) == words
 
 
 def test_defect_15_a_scratch_file_is_named_in_the_folder_that_was_given(

@@ -366,13 +366,15 @@ class Tuner:
         low_s, high_s = self.time.bounds(
             *seconds_left(self.durations_s, len(self.points), self.expected_runs)
         )
+        remaining_s = max(left * self.time.run_s, low_s)
         return Forecast(
             done=len(self.points),
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
-            remaining_s=max(left * self.time.run_s, low_s),
+            remaining_s=remaining_s,
             remaining_low_s=low_s,
-            remaining_high_s=high_s,
+            # Runs that must be made are, whatever was foreseen for them.
+            remaining_high_s=max(high_s, remaining_s),
         )
 
     def _step(self, load: Load, key: Key) -> Step:
