@@ -19,9 +19,8 @@ from fathom.engine import parse
 from fathom.experiments.assess import EFFORTS, assess
 from fathom.experiments.compare import compare_runs
 from fathom.experiments.session import one_reason
-from fathom.experiments.tune._confirm import geometric_mean
 from fathom.experiments.tune.experiment import plan_tune
-from fathom.experiments.tune.knee_search import Goal
+from fathom.experiments.tune.knee_search import Goal, geometric_mean
 from fathom.report import gather, html_page, markdown
 from fathom.report.collect._again import again
 from fathom.report.material import Advice, Material, Side, TargetsCompared

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._digits import change_words
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.stats import pooled_spread
 from fathom.units import NS_PER_MS, counted
 
@@ -402,13 +403,6 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
     found = max(less, key=lambda load: estimates[load].iops)
     enough = estimates[fastest].iops_low * (1 - search.goal.share)
     return found if estimates[found].iops_high >= enough else None
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Return the mean of runs at a load, as loads are compared by ratios; exactly of one run."""
-    if len(values) == 1 or min(values) <= 0:
-        return sum(values) / len(values)
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def _words(load: Sequence[int]) -> str:

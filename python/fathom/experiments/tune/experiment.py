@@ -24,10 +24,10 @@ from fathom.experiments.tune._confirm import (
     MOST_ROUNDS,
     Confirmation,
     Confirming,
-    geometric_mean,
 )
 from fathom.experiments.tune._reasons import reasons
 from fathom.experiments.tune.claims import told_tuning
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.experiments.tune.plan import TunePlan, plan_tune
 from fathom.experiments.tune.result import KneeRange, TunedLoad, TunedPoint, Tuning
 from fathom.stats import fit_scalability

@@ -12,8 +12,8 @@ from fathom._claims import ToldRuns
 from fathom.engine import parse
 from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
-from fathom.experiments.tune._confirm import geometric_mean
 from fathom.experiments.tune.claims import best_points, tune_claims
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._points import carried_tails_ns, families_of, point_of_figures
