@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["AskedLoad", "asked_load"]
+__all__ = ["AskedLoad", "asked_load", "working_set_bytes"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,14 @@ def _block_bytes(target: Mapping[str, Any]) -> float:
     reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
     share = target["write_percent"] / 100
     return float(mean(reads) * (1 - share) + mean(writes) * share)
+
+
+def working_set_bytes(asked: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> int:
+    """Return what the engine says that the load can touch; of older results its range."""
+    if not found:
+        return 0
+    told = found[0].get("working_set_bytes")
+    if told is not None:
+        return int(told)
+    size = int(found[0]["size_bytes"])
+    return max(min(int(asked["limit_bytes"]) or size, size) - int(asked["base_bytes"]), 0)

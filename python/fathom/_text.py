@@ -8,7 +8,9 @@ may hold a password, which is shown by nothing; and half of a character is no te
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -19,6 +21,7 @@ __all__ = [
     "one_line",
     "plain",
     "secrets_of",
+    "shell_line",
     "without_halves",
     "without_secrets",
 ]
@@ -58,6 +61,33 @@ def has_half(text: str) -> bool:
 def plain(text: str) -> str:
     """Return a text in which nothing is a command to a terminal; tabs and line feeds stay."""
     return _COMMANDS.sub(_escaped, text)
+
+
+def shell_line(line: str) -> str:
+    """Return a line for a shell that may be shown: what would be commands to a terminal is spelt.
+
+    The shell makes the same words of it (``$'...'`` of bash); a line of other quotes is only spelt.
+    """
+    if not _COMMANDS.search(line):
+        return line
+    command, mark, comment = line.partition("  # ")
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return plain(line)
+    return f"{' '.join(map(_spelt, words))}{mark}{plain(comment)}"
+
+
+def _spelt(word: str) -> str:
+    if not _COMMANDS.search(word):
+        return shlex.quote(word)
+    plain_bytes = (chr(one) if " " <= chr(one) <= "~" else None for one in os.fsencode(word))
+    pairs = zip(plain_bytes, os.fsencode(word), strict=True)
+    inner = "".join(
+        f"\\x{byte:02x}" if one is None else f"\\{one}" if one in "'\\" else one
+        for one, byte in pairs
+    )
+    return f"$'{inner}'"
 
 
 def one_line(text: str) -> str:

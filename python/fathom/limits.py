@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -51,6 +52,8 @@ _WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _UNIT_OF_RATE = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 # What may stand before the unit of a rate: ``50k`` or ``50kIOPS``.
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
+# More digits than any figure of a run has.
+_DECIMALS = 12
 _MEANT = "such as 'p99<5ms', 'iops>=10000' or 'read.mean<500us'"
 
 
@@ -77,23 +80,47 @@ class Limit:
 
     @property
     def bound(self) -> str:
-        """What it allows, in words: ``less than 5 ms``."""
-        unit = _UNIT_OF_RATE.get(self.metric.rpartition(".")[2])
-        value = time_words(self.value) if unit is None else f"{rate_words(self.value)} {unit}"
-        return f"{_WORDS[self.sign]} {value}"
+        """What it allows, in words: ``less than 5 ms``, with the number as it was given."""
+        found = read_limit(self.text)
+        number = Decimal(found.number)
+        if self.is_latency:
+            return f"{_WORDS[self.sign]} {number:,f} {found.unit}"
+        thousands = _THOUSANDS.get(found.unit[:1])
+        if thousands is not None:
+            number = (number * int(thousands)).normalize()
+        return f"{_WORDS[self.sign]} {number:,f} {self._unit_of_rate}"
+
+    @property
+    def _unit_of_rate(self) -> str:
+        return _UNIT_OF_RATE[self.metric.rpartition(".")[2]]
 
     def is_kept_by(self, measured: float) -> bool:
         """Whether a figure keeps it."""
         return bool(_HOLDS[self.sign](measured, self.value))
 
     def words(self, measured: float) -> str:
-        """Return a figure with its unit; what is shown must not seem to be on the other side."""
-        if self.is_latency:
-            words = time_words(measured)
-            return words if words != time_words(self.value) else f"{measured:,.0f} ns"
-        unit = _UNIT_OF_RATE[self.metric.rpartition(".")[2]]
-        words = rate_words(measured)
-        return f"{words if words != rate_words(self.value) else f'{measured:,.6f}'} {unit}"
+        """Return a figure with its unit; what is shown is on the same side of the limit."""
+        if not self.is_latency:
+            return f"{self._beside(measured, 1)} {self._unit_of_rate}"
+        unit = time_words(measured).rpartition(" ")[2]
+        return f"{self._beside(measured, LATENCY_UNITS[unit])} {unit}"
+
+    def _beside(self, measured: float, scale: int) -> str:
+        """Return a figure in a unit with three digits, or as many as it takes to be on its side."""
+        value = measured / scale
+        words = rate_words(value)
+        decimals = len(words.partition(".")[2])
+        while self._seems_kept(words, scale) != self.is_kept_by(measured) and decimals < _DECIMALS:
+            decimals += 1
+            words = f"{value:,.{decimals}f}"
+        return words
+
+    def _seems_kept(self, words: str, scale: int) -> bool | None:
+        """Return whether a figure keeps it as it is shown; None of one that is shown as tiny."""
+        try:
+            return self.is_kept_by(float(words.replace(",", "")) * scale)
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,25 @@ def test_the_time_that_is_left_is_never_more_than_what_was_given(
     assert left[-1] < left[1]
 
 
+def test_defect_7_the_time_that_is_left_learns_what_runs_take_besides_their_measured_time(
+    own: Path, device: SimulatedStorage
+) -> None:
+    """Each run of 1 s took 24 s, as places were looked at before; "0:01 left" was told for 0:20."""
+
+    def look(_number: int) -> None:
+        device.now_s += 24.0
+
+    device.before_run = look
+    told: list[tuple[float, float]] = []
+    assessed(device, own / "mine.txt", on_cell=lambda *one: told.append((device.now_s, one[3])))
+    ended_s = device.now_s
+    assert len(told) > 5
+    for at_s, left_s in told[3:]:
+        # Some that are planned turn out to be needless.
+        assert 0.75 * (ended_s - at_s) <= left_s <= 1.6 * (ended_s - at_s)
+    assert told[-1][1] > 20
+
+
 def test_what_exists_is_only_read_and_the_verdict_says_so(
     own: Path, device: SimulatedStorage
 ) -> None:

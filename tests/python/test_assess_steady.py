@@ -138,7 +138,7 @@ def test_at_most_was_less_than_what_the_rounds_completed(tmp_path: Path) -> None
 
 
 def test_the_baseline_again_was_more_than_at_most(tmp_path: Path) -> None:
-    _, found, target = steady(tmp_path / "new", Truth(servers=1, drift=0.001))
+    _, found, target = steady(tmp_path, Truth(servers=1, drift=0.001))
     again = next(one for one in target["cells"] if one["key"] == "again")
     assert f"at most {again['figures']['iops']:,.0f} random reads" in " ".join(
         found.verdicts[0].sentences

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import typer
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.comparison import judge
+from fathom.cli.views.comparison import _beside_words, judge
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments.compare.comparison import RunComparison
-from fathom.experiments.compare.gate import parse_condition, verdict
+from fathom.experiments.compare.gate import Verdict, parse_condition, verdict
 from fathom.stats import compare_means
 from simulated import autoregressive
 
@@ -154,3 +154,20 @@ def test_equal_is_shown_and_not_only_not_refuted() -> None:
     loud = 1000 * (1 + 0.2 * random.standard_normal((2, 10)))
     assert compare_means([*calm[0]], [*calm[1]]).is_equal(0.03)
     assert not compare_means([*loud[0]], [*loud[1]]).is_equal(0.03)
+
+
+@pytest.mark.parametrize(
+    ("condition", "change", "words"),
+    [
+        ("iops<-5%", -0.05004, "-5.004"),
+        ("iops<-5%", -0.05, "-5.00"),
+        ("p99>+5%", 0.0512, "+5.12"),
+        ("p99>+5%", 0.0500001, "+5.00001"),
+    ],
+)
+def test_defect_24_a_change_is_not_rounded_to_its_limit(
+    condition: str, change: float, words: str
+) -> None:
+    found = Verdict(condition, change, 0.01, is_met=True, why_not=None)
+    assert _beside_words(found) == words
+    assert str(parse_condition("iops<-5.1234567%")) == "iops<-5.1234567%"

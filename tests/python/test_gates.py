@@ -30,7 +30,10 @@ from fathom.gates import (
     worst,
 )
 from fathom.gates.gate import ChangeLimit
+from fathom.gates.pull_request import measured_cell
 from fathom.gates.verdict import judge_outcome
+from fathom.metrics import run_buckets
+from fathom.stats import Histograms
 from fathom.store import Store
 from lxml import etree
 from simulated import autoregressive, many
@@ -110,6 +113,27 @@ def test_one_run_is_judged_as_it_is_and_ten_by_the_interval_of_their_mean(kept: 
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1000 < found.high
+
+
+def test_defect_11_a_figure_of_several_runs_says_which_mean_it_is(kept: Store) -> None:
+    """A mean of percentiles (291 us) stood where repeat had that of all I/Os (257 us)."""
+    runs = save(kept, [1000, 4000])
+    ids = [int(one) for one in runs.split(",")]
+    results = [kept.runs.get(one).result for one in ids]
+    golden = save(kept, near(1000))
+    found = judge_gate(kept, gate_of(["iops>1", "p50<1s", "iops>-5%"], baseline=golden), runs)
+    rate, median, change = found.checks
+    assert rate.measured == pytest.approx(2500)
+    assert rate.mean == "mean of 2 runs"
+    buckets = Histograms([run_buckets(one, "p50") or {} for one in results])
+    assert median.measured == pytest.approx(buckets.quantile(0.5).value_ns)
+    assert median.mean == "all I/Os of 2 runs"
+    assert change.measured == pytest.approx(2000)
+    assert change.mean == "geometric mean of 2 runs"
+    cells = [measured_cell(one) for one in found.checks]
+    assert cells[0] == "2,500 IOPS (mean of 2 runs)"
+    assert cells[2] == "2,000 IOPS (geometric mean of 2 runs)"
+    assert judge_gate(kept, gate_of(["iops>1"]), str(ids[0])).checks[0].mean == ""
 
 
 def test_a_figure_that_a_run_lacks_is_no_pass(kept: Store) -> None:

@@ -11,6 +11,8 @@ import pytest
 from commands import command
 from fabricated import fabricated
 from fathom.errors import InvalidRequestError
+from fathom.gates import measured_cell
+from fathom.gates.judged import Check
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.metrics import METRICS, metric_column
 from fathom.store import Store
@@ -109,8 +111,33 @@ def test_the_words_say_what_was_measured_against_which_limit() -> None:
     assert decision == "broken"
     assert words.endswith("measured; the limit is less than 1 ms")
     # What lies beyond by less than three digits show is not shown as if it were on the limit.
-    assert "1,000.000000 IOPS measured" in judged("iops>1000.001", **run)[1]
+    said = "1,000 IOPS measured; the limit is more than 1,000.001 IOPS"
+    assert said in judged("iops>1000.001", **run)[1]
     assert judged("iops>1000.001", **run)[0] == "broken"
+
+
+@pytest.mark.parametrize(
+    ("text", "measured", "words", "bound"),
+    [
+        ("mib_per_s>=150.95", 150.949219, "150.9 MiB/s", "at least 150.95 MiB/s"),
+        ("iops>38643", 38643.0, "38,643 IOPS", "more than 38,643 IOPS"),
+        ("iops>=50k", 49999.7, "49,999.7 IOPS", "at least 50,000 IOPS"),
+        ("iops>1.5M", 1.5e6, "1,500,000 IOPS", "more than 1,500,000 IOPS"),
+        ("mean<51.8us", 51_764.0, "51.76 us", "less than 51.8 us"),
+        ("mean<=51.8us", 51_764.0, "51.8 us", "at most 51.8 us"),
+        ("p99<112us", 111_600.0, "111.6 us", "less than 112 us"),
+        ("p99<1500us", 1_499_999.0, "1.499999 ms", "less than 1,500 us"),
+        ("mean<5.00ms", 85_300.0, "85.3 us", "less than 5.00 ms"),
+    ],
+)
+def test_defect_24_a_limit_is_quoted_as_given_and_no_figure_is_rounded_over_it(
+    text: str, measured: float, words: str, bound: str
+) -> None:
+    """It was "kept 112 us" of p99<112us, and "the limit is at least 151 MiB/s" of >=150.95."""
+    limit = parse_limit(text)
+    assert (limit.words(measured), limit.bound) == (words, bound)
+    decision: Any = "kept" if limit.is_kept_by(measured) else "broken"
+    assert measured_cell(Check(text, decision, "", limit.metric, measured)) == words
 
 
 def test_what_the_run_does_not_tell_is_no_pass() -> None:

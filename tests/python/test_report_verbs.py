@@ -122,7 +122,8 @@ def test_a_sweep_of_many_cells_has_the_latencies_of_the_notable_ones(kept: Store
     assert 1 < len(shown) <= 6
     rates = {run_id: one["iops"] for run_id, one in cells.items()}
     assert any(rates[one] == max(rates.values()) for one in shown if one is not None)
-    assert not side.is_judged
+    # Findings are looked for in all of them (defect 13).
+    assert side.is_judged
 
 
 def test_a_look_says_what_the_target_holds(kept: Store, tmp_path: Path) -> None:

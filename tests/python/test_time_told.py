@@ -180,6 +180,25 @@ def test_tune_takes_the_time_that_it_foretold_whatever_the_storage_does(kept: St
     assert not stood
 
 
+def test_defect_7_what_tune_has_left_is_at_most_told_no_less_than_it_is_expected(
+    kept: Store,
+) -> None:
+    """Once runs had used up the budget, "at most" was the time of one run."""
+
+    class Slow(SimulatedDevice):
+        def run(self, arguments: Sequence[str], **more: Any) -> RunOutcome:  # noqa: ANN401
+            self.now_s += 30.0
+            return super().run(arguments, **more)
+
+    told: list[Progress] = []
+    plan = plan_tune(["-b4K", "-r", "x"], "1..4", "1..16")
+    tune(kept, Slow(SHAPES["saturation"], seed=1), plan, on_progress=told.append)
+    assert len(told) > 5
+    for one in told:
+        assert one.remaining_high_s is not None
+        assert one.remaining_high_s >= one.remaining_s
+
+
 def test_another_tool_and_a_finer_precision_are_foreseen_to_take_longer() -> None:
     usual, finer, other = (
         plan_tune(["x"], "1..2", "1..8", **more).typical_run_s

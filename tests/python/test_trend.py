@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from commands import command
 from fabricated import fabricated
+from fathom.cli.commands.trend import _runs_words
 from fathom.errors import InvalidRequestError
 from fathom.stats import find_change_points
 from fathom.store import Store
@@ -257,3 +258,22 @@ def test_the_axis_of_one_run_had_the_same_number_at_each_tick(kept: Store) -> No
     drawn = trend_figure(find_trend(kept, str(number)))
     assert "does not begin at 0" not in drawn.caption
     assert '"zero": true' in json.dumps(drawn.views[0].spec)
+
+
+def test_defect_25_runs_of_other_series_between_are_none_of_a_level() -> None:
+    """Of two runs it was said "1 to 16"."""
+    found = {
+        _runs_words(ids): ids
+        for ids in ([7], [1, 2], [1, 2, 3, 4], [1, 16], [1, 5, 16], [1, 2, 5, 9, 16])
+    }
+    assert [*found] == ["7", "1 and 2", "1 to 4", "1 and 16", "1, 5 and 16", "5 of 1 to 16"]
+
+
+def test_defect_11_a_level_says_which_mean_of_its_runs_it_is(kept: Store) -> None:
+    """It was 50,346 IOPS beside the 50,558 of repeat, without a word."""
+    save(kept, [1000.0, 4000.0])
+    found = find_trend(kept, "1")
+    assert found.levels[0].mean == pytest.approx(2000)
+    assert "the geometric mean of its runs" in found.claims[-1].text
+    shown = " ".join(command("trend", "1").stdout.split())
+    assert found.claims[-1].text in shown

@@ -14,6 +14,7 @@ the outcome. It knows no store, no device and no terminal, so that it can be tri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -43,7 +44,10 @@ __all__ = [
     "answered",
     "complete_runs",
     "failed_words",
+    "one_reason",
 ]
+
+_NEXT_THREAD = re.compile(r"; thread \d+: ")
 
 Outcome = TypeVar("Outcome")
 
@@ -159,6 +163,14 @@ def answered(
         else:
             seen = answer(asked)
             last = asked, seen
+
+
+def one_reason(failure: str | None) -> str:
+    """Return why a run failed: what its first thread met, and how many others met something."""
+    first, *others = _NEXT_THREAD.split(failure or "why is not known")
+    if not others:
+        return first
+    return f"{first} ({len(others)} other thread{'s' * (len(others) > 1)} failed, too)"
 
 
 def failed_words(failed: int, what: str) -> str | None:

@@ -7,14 +7,14 @@ import re
 import stat
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import asked_load
+from fathom._asked import asked_load, working_set_bytes
 from fathom.units import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fathom.result import Result, Warning_
 
@@ -216,19 +216,8 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
-        working_set_bytes=_working_set_bytes(asked, result.raw["time_spans"][0]["targets"]),
+        working_set_bytes=working_set_bytes(asked, result.raw["time_spans"][0]["targets"]),
     )
-
-
-def _working_set_bytes(asked: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> int:
-    """Return what the engine says that the load can touch; of older results its range."""
-    if not found:
-        return 0
-    told = found[0].get("working_set_bytes")
-    if told is not None:
-        return int(told)
-    size = int(found[0]["size_bytes"])
-    return max(min(int(asked["limit_bytes"]) or size, size) - int(asked["base_bytes"]), 0)
 
 
 def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:

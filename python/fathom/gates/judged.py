@@ -33,6 +33,8 @@ class Check:
         Against the baseline, as a share: 0.03 is 3 % more. None of a limit on the figure itself.
     outcome
         Of a change: ``better``, ``worse``, ``equal`` or ``cannot tell``.
+    mean
+        What ``measured`` is of several runs, such as ``mean of 10 runs``; empty of one.
 
     """
 
@@ -47,6 +49,7 @@ class Check:
     change_low: float | None = None
     change_high: float | None = None
     outcome: str | None = None
+    mean: str = ""
 
 
 @dataclass(frozen=True)

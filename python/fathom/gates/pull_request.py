@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fathom._digits import change_figures, change_interval, change_words
 from fathom._text import one_line
 from fathom.gates.judged import worst
+from fathom.limits import parse_limit
 from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
@@ -54,13 +55,20 @@ def _one(gate: JudgedGate) -> list[str]:
 
 
 def measured_cell(check: Check) -> str:
-    """Return the figure with its unit; nothing if there is none."""
+    """Return the figure with its unit, on its side of the limit, and which mean it is."""
     if check.measured is None:
         return ""
+    of = f" ({check.mean})" if check.mean else ""
+    return f"{_measured_words(check, check.measured)}{of}"
+
+
+def _measured_words(check: Check, measured: float) -> str:
+    if check.change is None:
+        return parse_limit(check.limit).words(measured)
     unit = _UNITS.get(check.metric.rpartition(".")[2])
     if unit is None:
-        return time_words(check.measured)
-    return f"{rate_words(check.measured)} {unit}"
+        return time_words(measured)
+    return f"{rate_words(measured)} {unit}"
 
 
 def change_cells(check: Check) -> tuple[str, str] | None:

@@ -176,7 +176,24 @@ def _change_check(
         change_low=one.low,
         change_high=one.high,
         outcome=outcome,
+        mean=_geometric_words(metric, one.b_runs),
     )
+
+
+def _geometric_words(metric: str, runs: int) -> str:
+    """Return which mean ``compare`` has of so many runs: a change is a ratio."""
+    if runs == 1:
+        return ""
+    return (
+        _mean_words(metric, runs)
+        if quantile_of(metric) is not None
+        else f"geometric mean of {runs} runs"
+    )
+
+
+def _mean_words(metric: str, runs: int) -> str:
+    """Return which mean of so many runs a figure is: of a percentile that of all their I/Os."""
+    return f"all I/Os of {runs} runs" if quantile_of(metric) is not None else f"mean of {runs} runs"
 
 
 def _unknown(limit: str, metric: str, why: str) -> Check:
@@ -199,11 +216,10 @@ def _of_figure(
     if len(judged) == 1:
         return judged[0]
     values = [one.measured or 0.0 for one in judged]
-    if len(values) >= LEAST_RUNS:
-        found = _estimate(limit, runs, values, confidence, pilot)
-        if found.can_tell:
-            return _by_interval(limit, found)
-    return _by_all(limit, judged, values)
+    found = _estimate(limit, runs, values, confidence, pilot)
+    if len(values) >= LEAST_RUNS and found.can_tell:
+        return _by_interval(limit, found)
+    return _by_all(limit, judged, values, found.mean)
 
 
 def _of_run(limit: Limit, run: StoredRun) -> Check:
@@ -243,13 +259,21 @@ def _by_interval(limit: Limit, found: RunsEstimate) -> Check:
     if len(both) == 1:
         decision = "kept" if True in both else "broken"
     words = (
-        f"{limit}: {decision}: {limit.words(found.mean)} is the mean of {found.runs} runs "
+        f"{limit}: {decision}: {limit.words(found.mean)} is {_is_of(limit, found.runs)} "
         f"({limit.words(low)} to {limit.words(high)}); the limit is {limit.bound}"
     )
-    return Check(str(limit), decision, words, limit.metric, found.mean, low, high)
+    mean = _mean_words(limit.metric, found.runs)
+    return Check(str(limit), decision, words, limit.metric, found.mean, low, high, mean=mean)
 
 
-def _by_all(limit: Limit, judged: Sequence[Check], values: Sequence[float]) -> Check:
+def _is_of(limit: Limit, runs: int) -> str:
+    words = _mean_words(limit.metric, runs)
+    return f"that of {words}" if quantile_of(limit.metric) is not None else f"the {words}"
+
+
+def _by_all(
+    limit: Limit, judged: Sequence[Check], values: Sequence[float], measured: float
+) -> Check:
     kept = sum(one.decision == "kept" for one in judged)
     decision: Decision = "cannot tell"
     if kept in (0, len(judged)):
@@ -258,4 +282,5 @@ def _by_all(limit: Limit, judged: Sequence[Check], values: Sequence[float]) -> C
         f"{limit}: {decision}: {kept} of {len(judged)} runs keep it, with "
         f"{limit.words(min(values))} to {limit.words(max(values))}; the limit is {limit.bound}"
     )
-    return Check(str(limit), decision, words, limit.metric, sum(values) / len(values))
+    mean = _mean_words(limit.metric, len(values))
+    return Check(str(limit), decision, words, limit.metric, measured, mean=mean)

@@ -174,7 +174,8 @@ class KeyNumber:
 class Advice:
     """A finding: what was noticed, on which evidence, and what to do about it.
 
-    ``where`` says in which runs; ``cases`` are all that was noticed, each with its runs.
+    ``where`` says in which runs; ``cases`` are all that was noticed, each with its runs. ``rule``
+    found it, and calls it ``name``: the title without the target.
     """
 
     title: str
@@ -184,6 +185,8 @@ class Advice:
     source: str = ""
     where: str = ""
     cases: tuple[str, ...] = ()
+    rule: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -284,6 +287,8 @@ class Side:
         Rising numbers of databases, and what they did each second, such as ``TPS``.
     is_barred
         Whether findings say that its numbers are not a device's: they are shown, and not compared.
+    failed
+        Measurements that failed, each with its name and the reason.
 
     """
 
@@ -308,6 +313,16 @@ class Side:
     densities: tuple[DensityPoint, ...] = ()
     per_s: str = ""
     is_barred: bool = False
+    failed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def without_advice(self) -> str:
+        """What stands where there are no findings: that there are none, or were not looked for."""
+        if self.is_judged:
+            return "Nothing speaks against these numbers."
+        return self.finds_none or (
+            "None were looked for: that needs whole runs that Fathom measured."
+        )
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""
@@ -366,9 +381,9 @@ class TargetsCompared:
     refused: str = ""
 
     @property
-    def has_marks(self) -> bool:
-        """Whether a row has a best."""
-        return any(self.best)
+    def legend(self) -> str:
+        """What the mark at the best means; nothing where no row has one."""
+        return "the best, or not shown to be 5 % worse." if any(self.best) else ""
 
     def marked(self) -> list[list[str]]:
         """Return the rows with a mark at the best of each."""
@@ -409,6 +424,15 @@ class Material:
     differences: tuple[str, ...] = ()
     compared: TargetsCompared | None = None
     told: tuple[str, ...] = ()
+
+    @property
+    def found_names(self) -> dict[str, str]:
+        """What the findings of each rule are called here, where all of the rule are called so."""
+        names: dict[str, set[str]] = {}
+        for side in self.sides:
+            for one in side.advice:
+                names.setdefault(one.rule, set()).add(one.name)
+        return {rule: next(iter(mine)) for rule, mine in names.items() if len(mine) == 1}
 
     @property
     def runs(self) -> list[tuple[Side, ReportedRun]]:

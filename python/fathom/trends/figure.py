@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["trend_figure"]
 
 _CAPTION = (
-    "Each point is a run, and each line the mean of a level. A dashed upright line is where the "
-    "level changed."
+    "Each point is a run, and each line the geometric mean of a level. A dashed upright line is "
+    "where the level changed."
 )
 _CUT = " The axis does not begin at 0."
 _BAND = " The grey band is where 99 % of runs like those of the baseline lie."

@@ -305,6 +305,9 @@ def _claims(store: Store, series: _Series, band: Band | None) -> tuple[Claim, ..
     ]
     if band is not None:
         claims.append(Claim("baseline", _band_words(runs, band)))
+    if any(one.last > one.first for one in levels):
+        words = "The figure of a level is the geometric mean of its runs: a change is a ratio."
+        claims.append(told.claim("means", words, evidence([len(runs) - 1])))
     judged = _headline(metric, runs, levels)
     head = told.headline(judged, judged.rpartition(":")[0] or judged, evidence([len(runs) - 1]))
     return (head, *claims)

@@ -31,6 +31,7 @@ from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.sweep import show_forecast, show_sweep
 from fathom.experiments import sweep as sweeps
+from fathom.experiments.session import one_reason
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -192,5 +193,11 @@ def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.count("failed"):
         failed = found.count("failed")
-        again = f"try them again with: {resumed_by('sweep', f'e{found.experiment_id}')}"
-        fail(f"{failed} of {len(found.cells)} cells failed; {again}", EXIT_FAILED)
+        why = next(one.failure for one in found.cells if one.source == "failed")
+        again = (
+            f"once that is mended, try again with: {resumed_by('sweep', f'e{found.experiment_id}')}"
+        )
+        fail(
+            f"{failed} of {len(found.cells)} cells failed (the first: {one_reason(why)}); {again}",
+            EXIT_FAILED,
+        )

@@ -16,6 +16,7 @@ from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
+from fathom.findings.finding import numbers_words
 from fathom.metrics import metric_column
 from fathom.notify import NotToldError, check_address
 from fathom.notify import notify as tell_by
@@ -32,6 +33,8 @@ __all__ = ["trend"]
 
 _FORMS: dict[str, ImageFormat] = {one: one for one in ("png", "svg", "pdf")}
 _WIDTH = 900
+# So many runs of a level are named one by one, where others lie between.
+_FEW_RUNS = 3
 _CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
 _RATES = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 _LATENCIES = {"p999": "p99.9"}
@@ -169,16 +172,23 @@ def _show(found: trends.Trend) -> None:
 
 
 def _row(found: trends.Trend, level: Level) -> list[str]:
-    first, last = found.runs[level.first], found.runs[level.last]
+    first = found.runs[level.first]
     is_rate = found.metric.rpartition(".")[2] in _RATES
     return [
         local_time(first.started_at_unix_s),
-        str(first.id) if first is last else f"{first.id} to {last.id}",
+        _runs_words(sorted(one.id for one in found.runs[level.first : level.last + 1])),
         str(level.last - level.first + 1),
         rate_words(level.mean) if is_rate else f"{level.mean / NS_PER_MS:,.3f}",
         "-" if level.change is None else f"{100 * level.change:+.1f}",
         level.outcome or "-",
     ]
+
+
+def _runs_words(ids: Sequence[int]) -> str:
+    """Return which runs a level has; those of other series that lie between are none of it."""
+    if ids[-1] - ids[0] + 1 == len(ids) or len(ids) <= _FEW_RUNS:
+        return numbers_words(ids).partition(" ")[2]
+    return f"{len(ids)} of {ids[0]} to {ids[-1]}"
 
 
 def _title(metric: str) -> str:

@@ -17,6 +17,7 @@ from fathom.cli.views.runs import console, local_time, plain_text
 from fathom.cli.views.table_format import write_table
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.experiments import assess as assessing
+from fathom.experiments.session import one_reason
 from fathom.units import clock_words, size_words, time_words
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def failure_words(found: Assessment) -> str:
     for cell, why in found.failures.items():
         reasons.setdefault(why, []).append(cell)
     return "; ".join(
-        f"{cells[0]}{f' and {len(cells) - 1} more' if len(cells) > 1 else ''}: {why}"
+        f"{cells[0]}{f' and {len(cells) - 1} more' if len(cells) > 1 else ''}: {one_reason(why)}"
         for why, cells in reasons.items()
     )
 
@@ -202,6 +203,9 @@ def _show_cells(one: TargetAssessment) -> None:
     columns = ("", "IOPS>", "MiB/s>", "mean>", "99 %>", "run>")
     _print(_table(columns, rows, spare=("MiB/s", "mean"), headings=headings))
     _show_legend(one)
+    for cell in one.plan.cells:
+        if cell.state == "failed":
+            _write(f"{cell.cell.label} failed: {one_reason(cell.reason)}", "")
     _show_rounds(one)
 
 
@@ -232,7 +236,8 @@ def _marks(one: AssessedCell) -> str:
 def _show_legend(one: TargetAssessment) -> None:
     """Say what the letters of the rows mean: those that stand there, and no others."""
     done = [cell for cell in one.plan.cells if cell.state == "done"]
-    words = legend_of(rule for cell in done for rule in assessing.marks_of(cell))
+    names = {finding.rule: finding.title for finding in one.findings}
+    words = legend_of((rule for cell in done for rule in assessing.marks_of(cell)), names)
     if words:
         _write(words, "")
 

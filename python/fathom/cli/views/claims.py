@@ -11,7 +11,7 @@ from fathom import findings
 from fathom._claims import MARKS, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["legend_of", "row_mark", "show_legend"]
 
@@ -22,10 +22,13 @@ def row_mark(rules: Collection[str]) -> str:
     return f" [{found}]" if found else ""
 
 
-def legend_of(rules: Iterable[str]) -> str:
-    """Return what the letters mean: those of these rules, and no others."""
+def legend_of(rules: Iterable[str], names: Mapping[str, str] | None = None) -> str:
+    """Return what the letters mean: those of these rules, and no others.
+
+    ``names`` are what findings are called that are shown beside it, where that is not their title.
+    """
     shown = {*rules}
-    titles = {rule.name: rule.title for rule in findings.RULES}
+    titles = {rule.name: rule.title for rule in findings.RULES} | {**(names or {})}
     parts = [f"[{mark}] {titles[rule]}" for rule, mark in MARKS.items() if rule in shown]
     return f"{'; '.join(parts)}." if parts else ""
 

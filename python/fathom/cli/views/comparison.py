@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING
 
 import typer
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "show_comparison"]
 
+# What stands around the number of a condition.
+_LIMIT = re.compile(r"^.*[<>]=?|%$")
+_MOST_DECIMALS = 9
 _RATES = ("iops", "mib_per_s")
 _BY_VERDICT = {
     "equal": 0,
@@ -75,7 +80,7 @@ def judge(found: RunComparison, figure: str | None = None) -> None:
     if met:
         words = [
             f"{one.condition}: {one.condition.partition('>')[0].partition('<')[0]} changed by "
-            f"{100 * (one.change or 0):+.2f} %"
+            f"{_beside_words(one)} %"
             for one in met
         ]
         fail("; ".join(words), EXIT_WORSE)
@@ -95,11 +100,22 @@ def _end_by_verdict(found: RunComparison, figure: str) -> None:
         fail(f"{figure}: {found.word(figure)}", code)
 
 
+def _beside_words(one: Verdict) -> str:
+    """Return a change in percent, which is not shown to be the limit unless it is."""
+    change = 100 * (one.change or 0.0)
+    limit = float(_LIMIT.sub("", one.condition))
+    for decimals in range(2, _MOST_DECIMALS):
+        words = f"{change:+.{decimals}f}"
+        if float(words) != limit or math.isclose(change, limit, rel_tol=1e-12):
+            break
+    return words
+
+
 def _cannot_tell(one: Verdict) -> str:
     why = ", ".join(one.doubts)
     if not why:
         why = (
-            f"the change is {100 * (one.change or 0):+.2f} %, and neither beyond the limit "
+            f"the change is {_beside_words(one)} %, and neither beyond the limit "
             f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is "
             "shown"
         )

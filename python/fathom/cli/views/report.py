@@ -64,7 +64,7 @@ def _compared(terminal: Console, material: Material) -> None:
         return
     terminal.print(plain_text(found.headline, style="bold"), soft_wrap=True)
     columns = ["", *(f"{name}>" for name in found.names)]
-    caption = "*: the best, or not shown to be 5 % worse."
+    caption = f"*: {found.legend}" if found.legend else ""
     terminal.print(text_table("", columns, found.marked(), caption=caption))
     for sentence in (*found.sentences, *found.notes):
         terminal.print(plain_text(f"- {sentence}"), soft_wrap=True)
@@ -74,13 +74,26 @@ def _side(terminal: Console, side: Side) -> None:
     terminal.print(plain_text(side.name, style="bold"), soft_wrap=True)
     if side.verdict:
         terminal.print(plain_text(side.verdict.headline), soft_wrap=True)
+    for note in side.notes:
+        terminal.print(plain_text(note), soft_wrap=True)
     terminal.print(facts_table("", {one.title: one.text for one in side.numbers}))
-    for one in side.advice:
-        terminal.print(
-            plain_text(f"- {one.title} ({one.confidence}). {one.evidence}"), soft_wrap=True
-        )
-        terminal.print(plain_text(f"  What to do: {one.remedy}"), soft_wrap=True)
+    for sentence in side.verdict.sentences if side.verdict else ():
+        terminal.print(plain_text(f"- {sentence}"), soft_wrap=True)
+    for line in _finding_lines(side):
+        terminal.print(plain_text(line), soft_wrap=True)
     terminal.print(facts_table("What was measured", dict(side.device)))
+
+
+def _finding_lines(side: Side) -> list[str]:
+    """Return the findings, or that there are none, and what failed."""
+    lines = ["Findings" if side.advice else f"Findings: {side.without_advice}"]
+    for one in side.advice:
+        where = f" {one.where}" if one.where else ""
+        lines.append(f"- {one.title} ({one.confidence}). {one.evidence}{where}")
+        lines.append(f"  What to do: {one.remedy}")
+    if side.failed:
+        lines.append("Failed measurements")
+    return [*lines, *(f"- {name}: {why}" for name, why in side.failed)]
 
 
 def _figure(terminal: Console, figure: Figure) -> None:

@@ -70,13 +70,20 @@ class AssessedCell:
 class TargetCells:
     """The cells of one target in their order; ``lost`` is why it could not be measured on.
 
-    ``is_filled`` tells that a run of this session has filled the scratch file.
+    ``is_filled`` tells that a run of this session has filled the scratch file. ``besides_s`` is
+    what each run took besides its measured time: the target is opened and looked at before.
     """
 
     target: AssessedTarget
     cells: list[AssessedCell]
     lost: str | None = None
     is_filled: bool = False
+    besides_s: list[float] = field(default_factory=list)
+
+    @property
+    def overhead_s(self) -> float:
+        """What a run takes besides its measured time, by those so far."""
+        return (_OVERHEAD_S + sum(self.besides_s)) / (1 + len(self.besides_s))
 
     def done(self) -> list[AssessedCell]:
         """Return the cells that were measured."""
@@ -211,6 +218,7 @@ class Assessor:
             one.arguments = self._arguments(plan, one.cell, self._share_s(order[number:]))
             words = f"assess {one.cell.key}"
             seen = yield Step(words, one.arguments, step_id=step_id, writes=one.cell.writes)
+            _note_overhead(plan, one, seen)
             _take(plan, one, seen)
             self.elapsed_s += seen.took_s
             if one.cell.seconds is None:
@@ -222,9 +230,13 @@ class Assessor:
         return _measured_s(self._share_s(left))[1]
 
     def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
-        """Return an equal share of the time that the cells before have left."""
-        sharing = sum(one.cell.seconds is None and one.state != "done" for _, one in left)
-        return self.budget_s / max(sharing, 1) - _OVERHEAD_S
+        """Return an equal share of the time that the cells before have left, without overheads."""
+        sharing = [
+            plan.overhead_s
+            for plan, one in left
+            if one.cell.seconds is None and one.state != "done"
+        ]
+        return (self.budget_s - sum(sharing)) / max(len(sharing), 1)
 
     def _tell(self, order: Sequence[tuple[TargetCells, AssessedCell]], number: int) -> None:
         plan, one = order[number]
@@ -244,25 +256,28 @@ class Assessor:
     ) -> tuple[float, float, float]:
         """Return how long cells will take: at the least, by expectation, and at most."""
         # No run measures for less than a second.
-        planned_s = max(self._share_s(left), 1.0) + _OVERHEAD_S
+        share_s = max(self._share_s(left), 1.0)
         # Four times as long for half of the width; and none takes longer than its share.
         typical_s = TYPICAL_RUN_S * (_USUAL_PERCENT / self.effort.precision_percent) ** 2
-        typical_s += 1 + _OVERHEAD_S if planned_s >= _WARM_UP_FROM_S else _OVERHEAD_S
+        typical_s += share_s >= _WARM_UP_FROM_S
         # The first cell fills the scratch file, which says nothing of those behind it.
-        mean_s = min(expected_run_s(typical_s, sum(self.took_s), len(self.took_s)), planned_s)
-        shared = (min(LEAST_RUN_S, mean_s), mean_s, planned_s)
+        besides_s = sum(sum(one.besides_s) for one in self.plans)
+        measured_s = max(sum(self.took_s) - besides_s, 0.0)
+        mean_s = min(expected_run_s(typical_s, measured_s, len(self.took_s)), share_s)
         least_s = left_s = most_s = 0.0
         for plan, other in left:
             if other.state == "done" or plan.lost or plan.needless(other.cell) is not None:
                 continue
-            own_s = (other.cell.seconds or 0) + _OVERHEAD_S
+            overhead_s = plan.overhead_s
+            own_s = (other.cell.seconds or 0) + overhead_s
             # Once it is known to be steady, no further round is run.
             is_sure = plan.is_sure(other.cell)
             sure_s = own_s if is_sure else 0.0
             # The preconditioning ends once twice the size is written, if that is sooner.
             ends_early = other.cell.role == "preconditioning"
-            own = (_OVERHEAD_S if ends_early else sure_s, sure_s, own_s)
-            each = shared if other.cell.seconds is None else own
+            own = (overhead_s if ends_early else sure_s, sure_s, own_s)
+            shared = (min(LEAST_RUN_S, mean_s), mean_s, share_s)
+            each = own if other.cell.seconds is not None else [one + overhead_s for one in shared]
             least_s, left_s, most_s = least_s + each[0], left_s + each[1], most_s + each[2]
         return least_s, left_s, most_s
 
@@ -273,6 +288,14 @@ class Assessor:
         first = [f"-c{target.size_bytes}"] if target.is_scratch and not plan.is_filled else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, str(target.path))
+
+
+def _note_overhead(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:
+    """Learn what a run takes besides its measured time; the first fills the scratch file."""
+    if seen.figures is None or (plan.target.is_scratch and not plan.is_filled):
+        return
+    warm_up_s = sum(float(word[2:]) for word in one.arguments if word.startswith("-W"))
+    plan.besides_s.append(max(seen.took_s - seen.figures.measured_s - warm_up_s, 0.0))
 
 
 def _take(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:

@@ -10,8 +10,9 @@ from fathom import _digits
 from fathom._claims import Claim, Evidence, ToldRuns
 from fathom._p_values import p_equation
 from fathom.experiments.told_runs import told_run
-from fathom.metrics import metric_column, run_value
+from fathom.metrics import metric_column, quantile_of, run_value
 from fathom.stats.ranks import least_p_value, pairs_needed
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -153,6 +154,7 @@ def change_words(found: RunComparison, metric: str) -> str:
 
 def _rest(found: RunComparison) -> list[tuple[str, str]]:
     claims = [("difference", one) for one in (*found.differences, *found.notes)]
+    claims += [("means", one) for one in _means_sentence(found)]
     claims += [
         ("missing", f"{name} cannot be compared: {why}.") for name, why in found.missing.items()
     ]
@@ -175,6 +177,19 @@ def _rest(found: RunComparison) -> list[tuple[str, str]]:
     for name, one in found.metrics.items():
         claims += [("outlier", _outlier_sentence(name, *outlier)) for outlier in one.outliers]
     return [*claims, *(("order", one) for one in _neighbour_sentences(found.metrics.values()))]
+
+
+def _means_sentence(found: RunComparison) -> list[str]:
+    """Say which mean of several runs the figures of both sides are."""
+    counts = sorted({(one.a_runs, one.b_runs) for one in found.metrics.values()})
+    if not counts or counts[-1] == (1, 1):
+        return []
+    a, b = counts[-1]
+    percentiles = any(quantile_of(name) is not None for name in found.metrics)
+    rest = ", of percentiles that of all their I/Os" if percentiles else ""
+    return [
+        f"A and B are geometric means of {a} and {counted(b, 'run')}{rest}: a change is a ratio."
+    ]
 
 
 def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:

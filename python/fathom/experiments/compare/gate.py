@@ -28,7 +28,7 @@ class FailCondition:
 
     def __str__(self) -> str:
         """Return it as it is written."""
-        return f"{self.metric}{'>' if self.is_above else '<'}{100 * self.limit:+g}%"
+        return f"{self.metric}{'>' if self.is_above else '<'}{100 * self.limit:+.12g}%"
 
 
 def parse_condition(text: str) -> FailCondition:

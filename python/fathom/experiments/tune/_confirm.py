@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._digits import change_words
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.stats import pooled_spread
 from fathom.units import NS_PER_MS, counted
 
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from fathom.runners import Figures
     from fathom.stats import PooledSpread
 
-__all__ = ["LEAST_ROUNDS", "MOST_ATTEMPTS", "MOST_ROUNDS", "Confirmation", "Confirming"]
+__all__ = [
+    "LEAST_ROUNDS",
+    "MOST_ATTEMPTS",
+    "MOST_ROUNDS",
+    "Confirmation",
+    "Confirming",
+    "geometric_mean",
+]
 
 LEAST_ROUNDS = 3
 MOST_ROUNDS = 6
@@ -92,7 +100,8 @@ class Confirmation:
 class Confirming:
     """Takes the confirming runs, and says which are missing, until there are enough.
 
-    ``fastest`` is the load of the greatest throughput; if that is the best itself, the next after.
+    ``fastest`` is the load of the greatest throughput; if that is the best itself, the next after,
+    which the best is compared with; ``top`` is what a load of less latency has to come near to.
     """
 
     goal: Goal
@@ -101,6 +110,7 @@ class Confirming:
     rival: Load | None
     found: list[Figures]
     far: Load | None = None
+    top: Load | None = None
     runs: dict[Load, list[Figures]] = field(default_factory=dict)
     failure: str | None = None
     rounds: int = LEAST_ROUNDS
@@ -110,13 +120,13 @@ class Confirming:
     def of(cls, search: KneeSearch, best: Load) -> Confirming:
         """Confirm what a search found."""
         points = search.expected()
-        fastest = search.goal.fastest(points) or best
+        top = fastest = search.goal.fastest(points) or best
         if fastest == best:
             others = {load: point for load, point in points.items() if load != best}
             fastest = search.goal.fastest(others) or best
         rival = _rival(search, best)
-        far = _far(search, best, fastest, rival)
-        return cls(search.goal, best, fastest, rival, [*search.measured[best]], far)
+        far = _far(search, best, top, rival)
+        return cls(search.goal, best, fastest, rival, [*search.measured[best]], far, top)
 
     @property
     def loads(self) -> list[Load]:
@@ -225,13 +235,14 @@ class Confirming:
     def _found_again(self, height: float) -> str | None:
         """Return what speaks against the runs of the search and these being of the same rate."""
         assert self._spreads is not None  # noqa: S101 - Only asked once they are known.
-        before = [math.log(one.iops) for one in self.found]
+        rates = [one.iops for one in self.found]
+        before = [math.log(one) for one in rates]
         change = height - float(np.mean(before))
         half = self._spreads[0].half_width(len(before), len(self.runs[self.best]))
         if abs(change) <= max(half, math.log1p(self.goal.share)):
             return None
         return (
-            f"the search found {math.exp(np.mean(before)):,.0f} IOPS at {_words(self.best)}, the "
+            f"the search found {geometric_mean(rates):,.0f} IOPS at {_words(self.best)}, the "
             f"confirming runs {math.exp(height):,.0f}, {_change(change, half)}"
         )
 
@@ -251,31 +262,71 @@ class Confirming:
         return [one for one in dict.fromkeys((self.rival, self.far)) if one is not None]
 
     def _less_will_do(self, rival: Load) -> str | None:
-        """Return what speaks against a load of less latency being too slow."""
+        """Return what speaks against the best: a load of less latency that is fast enough."""
         change, half = self._to_fastest(rival)
-        if change - half < math.log1p(-self.goal.share):
+        is_fast = change - half >= math.log1p(-self.goal.share)
+        if not is_fast or not self._is_less(rival) or self._keeps(rival) is not True:
             return None
-        return (
-            f"{_words(rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self._against(rival))}: it is fast enough"
-        )
+        return f"{self._rival_words(rival)}: it is fast enough"
 
     def _less_may_do(self, rival: Load) -> str | None:
-        """Return what leaves it open whether a load that is more than one step less would do."""
-        if _STEP * math.prod(rival) >= math.prod(self.best):
-            return None
+        """Return what leaves it open whether a load of less latency would do.
+
+        Of one that is a step less, only where it is fast enough: the knee is known to a step.
+        """
         change, half = self._to_fastest(rival)
         limit = math.log1p(-self.goal.share)
-        if change + half < limit or change - half >= limit:
+        is_fast, may_be_fast = change - half >= limit, change + half >= limit
+        is_near = _STEP * math.prod(rival) >= math.prod(self.best)
+        if not may_be_fast or (is_near and not is_fast):
             return None
+        if self._less_will_do(rival) or self._is_more(rival) or self._keeps(rival) is False:
+            return None
+        return f"{self._rival_words(rival)}: it may be the better"
+
+    def _latency_change(self, rival: Load) -> tuple[float, float]:
+        """Return the latency of a load against that of the best, and half of that interval."""
+        assert self._spreads is not None  # noqa: S101 - Only asked once they are known.
+        mine, others = self._latencies(rival), self._latencies(self.best)
+        half = self._spreads[1].half_width(len(mine), len(others))
+        return float(np.mean(mine)) - float(np.mean(others)), half
+
+    def _is_less(self, rival: Load) -> bool:
+        change, half = self._latency_change(rival)
+        return change + half < 0
+
+    def _is_more(self, rival: Load) -> bool:
+        change, half = self._latency_change(rival)
+        return change - half >= 0
+
+    def _keeps(self, load: Load) -> bool | None:
+        """Return whether a load keeps the limit of latency; None if the runs cannot tell."""
+        if self.goal.limit_ns is None:
+            return True
+        middle, half = self._latency(load)
+        apart = math.log(self.goal.limit_ns) - middle
+        return None if abs(apart) <= half else apart > 0
+
+    def _latency(self, load: Load) -> tuple[float, float]:
+        """Return the mean of a load's latencies, as logarithms, and half of its interval."""
+        assert self._spreads is not None  # noqa: S101 - Only asked once they are known.
+        found = self._latencies(load)
+        return float(np.mean(found)), self._spreads[1].half_width(len(found))
+
+    def _rival_words(self, rival: Load) -> str:
+        """Say of a load which latency and which throughput it has, and against which others."""
+        mine, best = (math.exp(self._latency(one)[0]) / NS_PER_MS for one in (rival, self.best))
         return (
-            f"{_words(rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self._against(rival))}: it may be fast enough"
+            f"{_words(rival)} has {_change(*self._to_fastest(rival))} against "
+            f"{_words(self._against(rival))}, and a {self.goal.metric} of {mine:.3f} ms, where "
+            f"{_words(self.best)} has {best:.3f} ms"
         )
 
     def _against(self, load: Load) -> Load:
-        """Return what a load is compared with: the fastest, of which the best may be the faster."""
-        return self.best if load == self.fastest else self.fastest
+        """Return what a load is compared with: the fastest, and of that itself another."""
+        if load == self.best:
+            return self.fastest
+        return self.best if self.top in {None, load} else self.top or self.best
 
     def _to_fastest(self, load: Load) -> tuple[float, float]:
         """Return how far a load is from the fastest other, and half of that interval."""
@@ -288,15 +339,17 @@ class Confirming:
         limit_ns, (middle, half) = self.goal.limit_ns, latency
         if limit_ns is None or middle - half <= math.log(limit_ns):
             return None
-        return f"its {self.goal.metric} is {_millis(middle, half)}: {self._limit()} is not kept"
+        return f"{self._tail_words(middle, half)}: {self._limit()} is not kept"
+
+    def _tail_words(self, middle: float, half: float) -> str:
+        return f"the {self.goal.metric} of {_words(self.best)} is {_millis(middle, half)}"
 
     def _on_the_limit(self, latency: tuple[float, float]) -> str | None:
         limit_ns, (middle, half) = self.goal.limit_ns, latency
         if limit_ns is None or abs(middle - math.log(limit_ns)) > half:
             return None
         return (
-            f"its {self.goal.metric} is {_millis(middle, half)}: whether {self._limit()} is kept "
-            "is left to chance"
+            f"{self._tail_words(middle, half)}: whether {self._limit()} is kept is left to chance"
         )
 
     def _limit(self) -> str:
@@ -316,8 +369,8 @@ class Confirming:
         if self.best == self.fastest:
             return f"{count} runs found the throughput again that the search had found"
         return (
-            f"in {count} runs of each it has {_change(*self._to_fastest(self.best))} against "
-            f"{_words(self.fastest)}"
+            f"in {count} runs of each, {_words(self.best)} has "
+            f"{_change(*self._to_fastest(self.best))} against {_words(self.fastest)}"
         )
 
 

@@ -62,6 +62,11 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     if where:
         claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
+    count = len(best_points(outcome))
+    if outcome.get("threads") is not None and count > 1:
+        # It is told once, for the headline and for what the page has of this load.
+        words = f"The figures of the best load are the geometric mean of {count} runs."
+        claims.append(Claim("means", words))
     known = [figures for one in outcome.get("points", ()) if (figures := one.get("figures"))]
     few = tails_words([one.get("latency_ios") for one in known], of="run")
     return [*claims, Claim("tails", few)] if few else claims
@@ -106,6 +111,13 @@ def _confirmation_words(outcome: TuningOutcome) -> str:
     if not found:
         return "NOT confirmed: no run of its own could be made."
     evidence = "; ".join(found["evidence"])
+    load = found["threads"], found["depth"]
+    if load != (outcome.get("threads"), outcome.get("depth")):
+        # Confirming runs become points of the search, which then may find another load.
+        return (
+            f"NOT confirmed: the runs to confirm were of {counted(load[0], 'thread')}, depth "
+            f"{load[1]}, which the search had found before: {evidence}."
+        )
     return f"{'Confirmed' if found['is_supported'] else 'NOT confirmed'}: {evidence}."
 
 
@@ -119,7 +131,7 @@ def _range_words(outcome: TuningOutcome, where: KneeRangeOutcome) -> str:
     low_threads, low_depth = where["low_threads"], where["low_depth"]
     high_threads, high_depth = where["high_threads"], where["high_depth"]
     if (low_threads, low_depth) == (high_threads, high_depth):
-        return f"{words}; all the same, no other load comes into question."
+        return f"{words}; with a share that is wider or narrower by that, it is the same load."
     return (
         f"{words}: it lies between {counted(low_threads, 'thread')}, depth {low_depth} "
         f"({low_threads * low_depth} outstanding) and {counted(high_threads, 'thread')}, depth "

@@ -27,6 +27,7 @@ from fathom.experiments.tune._confirm import (
 )
 from fathom.experiments.tune._reasons import reasons
 from fathom.experiments.tune.claims import told_tuning
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.experiments.tune.plan import TunePlan, plan_tune
 from fathom.experiments.tune.result import KneeRange, TunedLoad, TunedPoint, Tuning
 from fathom.stats import fit_scalability
@@ -365,13 +366,15 @@ class Tuner:
         low_s, high_s = self.time.bounds(
             *seconds_left(self.durations_s, len(self.points), self.expected_runs)
         )
+        remaining_s = max(left * self.time.run_s, low_s)
         return Forecast(
             done=len(self.points),
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
-            remaining_s=max(left * self.time.run_s, low_s),
+            remaining_s=remaining_s,
             remaining_low_s=low_s,
-            remaining_high_s=high_s,
+            # Runs that must be made are, whatever was foreseen for them.
+            remaining_high_s=max(high_s, remaining_s),
         )
 
     def _step(self, load: Load, key: Key) -> Step:
@@ -394,8 +397,8 @@ class Tuner:
         iops, latency_ns = None, None
         if best is not None:
             runs = search.measured[best]
-            latencies = [self.plan.goal.latency_ns(one) or 0.0 for one in runs]
-            iops, latency_ns = sum(one.iops for one in runs) / len(runs), sum(latencies) / len(runs)
+            iops = geometric_mean([one.iops for one in runs])
+            latency_ns = geometric_mean([self.plan.goal.latency_ns(one) or 0.0 for one in runs])
             if confirmation is not None and (confirmation.threads, confirmation.depth) == best:
                 iops = confirmation.iops or iops
                 latency_ns = confirmation.latency_ns or latency_ns

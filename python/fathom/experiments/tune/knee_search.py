@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fathom.stats import Surface
     from fathom.stats.floats import FloatArray
 
-__all__ = ["Estimate", "Goal", "KneeSearch", "Load"]
+__all__ = ["Estimate", "Goal", "KneeSearch", "Load", "geometric_mean"]
 
 _BATCH = 3
 _LEAST_FOR_SURFACE = 5
@@ -273,3 +273,10 @@ class KneeSearch:
         )
         self._surfaces, self._is_fitted = (iops, ns), True
         return self._surfaces
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the mean of runs at a load, as loads are compared by ratios; exactly of one run."""
+    if len(values) == 1 or min(values) <= 0:
+        return sum(values) / len(values)
+    return math.exp(sum(map(math.log, values)) / len(values))

@@ -118,7 +118,7 @@ class KneeRange:
 
     @property
     def is_one(self) -> bool:
-        """Whether no other load comes into question."""
+        """Whether the noise makes no other load the knee."""
         return (self.low_threads, self.low_depth) == (self.high_threads, self.high_depth)
 
 

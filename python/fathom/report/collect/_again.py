@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["again"]
 
 _PERCENT = 100
-_AXES = {"block", "threads", "depth", "write"}
+# The axes that have an option of their own, as it is spelt today.
+_AXES = {
+    "block": "--block",
+    "threads": "--threads",
+    "depth": "--depth",
+    "write": "--writes",
+}
 
 
 def again(experiment: Experiment) -> str:
@@ -79,10 +85,8 @@ def _sweep(plan: Mapping[str, Any]) -> _Words:
     words = []
     for axis in plan["axes"]:
         values = ",".join(axis["values"])
-        known = axis["name"] in _AXES
-        words += (
-            [f"--{axis['name']}", values] if known else ["--vary", f"{axis['option']}={values}"]
-        )
+        option = _AXES.get(axis["name"])
+        words += [option, values] if option else ["--vary", f"{axis['option']}={values}"]
     if plan.get("mode") == "fixed":
         words += ["--duration", str(plan["duration_s"])]
     else:
@@ -108,6 +112,7 @@ def _tune(plan: Mapping[str, Any]) -> _Words:
         *limit,
         *("--longest", str(plan.get("longest_s", 10))),
         *("--precision", _percent(plan.get("precision", 0.02))),
+        *(["--no-grow"] if plan.get("grow") is False else []),
     ]
     return words, [*plan["arguments"]]
 

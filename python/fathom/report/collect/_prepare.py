@@ -181,6 +181,9 @@ def _write_command(plan: Mapping[str, Any]) -> str:
     words = ["fathom", "prepare", *(["fill"] if plan["kind"] == "fill" else ["condition"])]
     if plan["kind"] == "wipc":
         words.append("--wipc")
+    elif not plan["target"]["is_device"]:
+        # A file that is no more is made of the same size.
+        words += ["--size", str(plan["target"]["size_bytes"])]
     for name in ("compress", "dedupe"):
         if plan[f"{name}_percent"]:
             words += [f"--{name}", f"{1 / (1 - plan[f'{name}_percent'] / _PERCENT):.3g}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,8 @@ def advice_of_finding(one: Finding, *, about_target: bool = False) -> Advice:
         one.source,
         one.where,
         tuple(map(with_micro, more)),
+        one.rule,
+        one.title,
     )
 
 
@@ -187,7 +190,7 @@ def is_judged(runs: Sequence[ReportedRun]) -> bool:
 
 def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     """Return the side of one run, or of several that nobody planned together."""
-    runs = [_with_marks(one) for one in runs]
+    runs = _told_apart([_with_marks(one) for one in runs])
     first = runs[0]
     claims = [_run_claim(one) for one in runs]
     told = tuple(one.text for one in claims)
@@ -207,6 +210,17 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         commands=tuple(dict.fromkeys(run_command(one) for one in runs)),
         is_barred=any(one.forbidden_by for one in claims),
     )
+
+
+def _told_apart(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
+    """Return the runs with their numbers in their labels, where several have one label."""
+    count = Counter(one.label for one in runs)
+    return [
+        replace(one, label=words, point=replace(one.point, label=words))
+        if count[one.label] > 1 and (words := f"{one.label} (run {one.run_id})") and one.run_id
+        else one
+        for one in runs
+    ]
 
 
 def _load_choice(run: ReportedRun) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +13,7 @@ from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
+from fathom.experiments.tune.knee_search import geometric_mean
 from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._loads import asked_settings
@@ -77,13 +77,20 @@ def _load_label(cell: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
 
 
-def _judged(experiment: Experiment, runs: Sequence[ReportedRun]) -> dict[str, Any]:
-    """Return the findings, which are about all runs or none."""
+def _judged(runs: Sequence[ReportedRun]) -> dict[str, Any]:
+    """Return the findings in these runs, if there are any to look at."""
+    return {"advice": advice_of(runs), "is_judged": is_judged(runs)} if runs else {}
+
+
+def _judged_note(experiment: Experiment, runs: Sequence[ReportedRun]) -> list[str]:
+    """Say so where findings were looked for in some of the runs only."""
     outcome = experiment.outcome or {}
     cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
-    if not runs or len(runs) < sum(bool(one.get("run_id")) for one in cells):
-        return {}
-    return {"advice": advice_of(runs), "is_judged": is_judged(runs)}
+    count = sum(bool(one.get("run_id") and one.get("figures")) for one in cells)
+    if not runs or len(runs) >= count:
+        return []
+    first = "first in those whose rows have a letter"
+    return [f"Findings were looked for in {len(runs)} of {count} runs, {first}."]
 
 
 def _device(sample: ReportedRun | None, runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
@@ -98,11 +105,12 @@ def sweep_side(
     sample: ReportedRun | None,
     commands: Sequence[str],
     runs: Sequence[ReportedRun] = (),
+    judged: Sequence[ReportedRun] = (),
 ) -> Side:
     """Return the side of a sweep.
 
     ``sample`` is one of its runs, for what all have in common; ``runs`` are those that are shown
-    whole.
+    whole, and ``judged`` those in which findings are looked for.
     """
     outcome = experiment.outcome or {}
     grid = tuple(_cell(one, experiment.plan) for one in outcome.get("cells", ()))
@@ -119,11 +127,11 @@ def sweep_side(
         axes=axes,
         families=families_of(_with_choice(grid, axes)),
         runs=tuple(runs),
-        **_judged(experiment, runs),
+        **_judged(judged),
         tool=_tool(experiment.plan, sample),
         device=_device(sample, runs),
         commands=(again(experiment), *commands),
-        notes=tuple(notes),
+        notes=(*notes, *_judged_note(experiment, judged)),
     )
 
 
@@ -229,6 +237,7 @@ def tune_side(
     sample: ReportedRun | None,
     commands: Sequence[str],
     runs: Sequence[ReportedRun] = (),
+    judged: Sequence[ReportedRun] = (),
 ) -> Side:
     """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
@@ -244,10 +253,11 @@ def tune_side(
         grid=_tuned_grid([point for _, point in pairs], request),
         axes=("threads", "depth"),
         runs=tuple(runs),
-        **_judged(experiment, runs),
+        **_judged(judged),
         tool=_tool(experiment.plan, sample),
         device=_device(sample, runs),
         commands=(again(experiment), *commands),
+        notes=tuple(_judged_note(experiment, judged)),
     )
 
 
@@ -269,9 +279,11 @@ def _tuned(
         runs = best_points(cast("TuningOutcome", outcome)) if is_best else mine
         figures = _mean_figures([one["figures"] or {} for one in runs])
         if is_best and outcome.get("iops") is not None:
-            figures |= {"iops": outcome["iops"]}
+            # Outcomes of older versions have another mean: what belongs together stays so.
+            factor = outcome["iops"] / figures["iops"]
+            figures |= {"iops": outcome["iops"], "mib_per_s": factor * figures["mib_per_s"]}
             figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
-        several = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
+        several = f", geometric mean of {len(runs)} runs" if len(runs) > 1 else ""
         label = f"{threads} x {depth}{several}"
         load = {**asked, "label": label, "threads": threads, "depth": depth}
         run_id = runs[0].get("run_id") if len(runs) == 1 else None
@@ -284,10 +296,7 @@ def _tuned(
 def _mean_figures(figures: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
     """Return the geometric mean of each figure that all runs have."""
     names = [name for name in figures[0] if all(one.get(name) for one in figures)]
-    return {
-        name: math.exp(sum(math.log(one[name] or 1.0) for one in figures) / len(figures))
-        for name in names
-    }
+    return {name: geometric_mean([one[name] or 1.0 for one in figures]) for name in names}
 
 
 def _tuned_grid(points: Sequence[Point], request: Mapping[str, Any] | None) -> tuple[GridCell, ...]:

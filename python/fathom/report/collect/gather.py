@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._files import read_text
-from fathom._text import json_of
+from fathom._text import json_of, shell_line
 from fathom.errors import FathomError
 from fathom.experiments import compare as comparing
 from fathom.report.collect._again import again
 from fathom.report.collect._assess import assess_sides, planned_cells, targets_compared
 from fathom.report.collect._compare import changes_of, compare_sides, told_changes
 from fathom.report.collect._density import density_side
+from fathom.report.collect._failed import with_failures, with_given_names
 from fathom.report.collect._points import run_of_result, run_of_stored
 from fathom.report.collect._prepare import look_side, settled_side, written_side
 from fathom.report.collect._runs import repeat_side, runs_side
@@ -74,8 +75,8 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
     changes, differences, told = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
-        command=shlex.join(["fathom", "report", *wanted]),
-        sides=tuple(sides),
+        command=shell_line(shlex.join(["fathom", "report", *wanted])),
+        sides=tuple(replace(one, commands=tuple(map(shell_line, one.commands))) for one in sides),
         happened=_period(times),
         changes=changes,
         differences=differences,
@@ -212,7 +213,11 @@ def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
     summaries = [*reversed(store.runs.list(experiment_id=experiment.id))]
     complete = [one for one in summaries if one.outcome == "complete"]
     make = SIDES.get(experiment.verb, _of_runs)
-    return make(store, experiment, complete)
+    sides = with_failures(make(store, experiment, complete), experiment, summaries)
+    if experiment.verb != "assess":
+        return sides
+    known = [*experiment.plan.get("sizes", ()), *([None] * len(sides))]
+    return [with_given_names(side, size) for side, size in zip(sides, known, strict=False)]
 
 
 def _of_assess(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
@@ -235,7 +240,24 @@ def _of_grid(store: Store, experiment: Experiment, complete: Sequence[RunSummary
         sample = run_of_stored(store.runs.get(complete[0].id))
     commands = [one.columns["command_line"] for one in complete]
     make = sweep_side if experiment.verb == "sweep" else tune_side
-    return [make(experiment, sample, commands, runs)]
+    return [make(experiment, sample, commands, runs, _judged(store, experiment, complete, runs))]
+
+
+def _judged(
+    store: Store,
+    experiment: Experiment,
+    complete: Sequence[RunSummary],
+    shown: Sequence[ReportedRun],
+) -> list[ReportedRun]:
+    """Return the runs of a grid in which findings are looked for: those with marks come first."""
+    outcome = experiment.outcome or {}
+    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    marked = {one.get("run_id") for one in cells if one.get("findings")}
+    ordered = sorted((one.id for one in complete), key=lambda run: run not in marked)
+    known = {one.run_id: one for one in shown}
+    return [
+        known.get(one) or run_of_stored(store.runs.get(one)) for one in sorted(ordered[:_MOST_RUNS])
+    ]
 
 
 def _runs(

@@ -6,9 +6,10 @@ question does not arise, as of thread scaling in a report of a single run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fathom.report.figure import Figure, LeftOut
+from fathom.report.figure import Figure, LeftOut, Table
 from fathom.report.figures import (
     boxes,
     by_depth,
@@ -68,6 +69,20 @@ def figures_of(material: Material) -> tuple[list[Figure], list[LeftOut]]:
     """Return all figures for which there are numbers, and why the others are missing."""
     found = [make(material) for make in FIGURES]
     return (
-        [one for one in found if isinstance(one, Figure)],
+        [_without_twins(one) for one in found if isinstance(one, Figure)],
         [one for one in found if isinstance(one, LeftOut)],
     )
+
+
+def _without_twins(figure: Figure) -> Figure:
+    """Return a figure whose table has no column twice: what is chosen may be a part of a load."""
+    table = figure.table
+    texts = table.texts()
+    seen: dict[tuple[str, ...], int] = {}
+    for at, column in enumerate(table.columns):
+        seen.setdefault((column.title, *(row[at] for row in texts)), at)
+    kept = sorted(seen.values())
+    if len(kept) == len(table.columns):
+        return figure
+    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
+    return replace(figure, table=Table(tuple(table.columns[at] for at in kept), rows))

@@ -10,22 +10,25 @@ from fathom.findings import RULES
 from fathom.report.figure import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fathom.report.figure import Figure
 
 __all__ = ["marked"]
 
 
-def marked(figure: Figure, rows: Sequence[Collection[str]]) -> Figure:
+def marked(
+    figure: Figure, rows: Sequence[Collection[str]], names: Mapping[str, str] | None = None
+) -> Figure:
     """Return a figure with a column of letters behind the first one, and their legend.
 
     ``rows`` are the rules of each row of its table; without any, the figure stays as it is.
+    ``names`` are what the findings of a rule are called in the report; otherwise its title is told.
     """
     told = {rule for rules in rows for rule in rules if rule in MARKS}
     if not told:
         return figure
-    titles = {rule.name: rule.title for rule in RULES}
+    titles = {rule.name: rule.title for rule in RULES} | {**(names or {})}
     legend = "; ".join(f"{mark} {titles[rule]}" for rule, mark in MARKS.items() if rule in told)
     pairs = zip(figure.table.rows, rows, strict=True)
     table = Table(

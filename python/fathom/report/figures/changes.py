@@ -66,7 +66,7 @@ def changes(material: Material) -> Figure | LeftOut | None:
     view = View(_spec(material.changes))
     caption = " ".join([_CAPTION, *material.differences])
     figure = Figure("changes", "What changed", caption, [view], Table(columns, rows))
-    return marked(figure, [one.marks for one in material.changes])
+    return marked(figure, [one.marks for one in material.changes], material.found_names)
 
 
 def _row(one: Change) -> tuple[Cell, ...]:

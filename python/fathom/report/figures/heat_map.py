@@ -78,7 +78,9 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
     title = f"{upright.capitalize()} x {across}"
     caption = _CAPTION.format(slices=slices)
     figure = Figure("heat-map", title, caption, views, Table(columns, rows))
-    return marked(figure, [cell.point.marks if cell.point else () for _, cell in cells])
+    return marked(
+        figure, [cell.point.marks if cell.point else () for _, cell in cells], material.found_names
+    )
 
 
 def _cells(side: Side, cell: GridCell) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ def workloads(material: Material) -> Figure | LeftOut | None:
     )
     caption = _CAPTION.format(what=what)
     figure = Figure("workloads", "Workloads", caption, views, Table(columns, rows))
-    return marked(figure, [run.marks for _, run in runs])
+    return marked(figure, [run.marks for _, run in runs], material.found_names)
 
 
 def _views(shown: Sequence[tuple[str, ReportedRun]]) -> list[View]:

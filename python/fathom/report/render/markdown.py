@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
+from fathom._text import plain
 from fathom.report.figures import figures_of
 from fathom.report.render.write import MADE_BY
 
@@ -45,8 +46,8 @@ def markdown(material: Material) -> str:
 
 def _escaped(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return _SPECIAL.sub(r"\\\1", plain)
+    shown = html.escape(plain(" ".join(text.split())), quote=False)
+    return _SPECIAL.sub(r"\\\1", shown)
 
 
 def _list(sentences: Iterable[str]) -> str:
@@ -61,7 +62,7 @@ def _compared(found: TargetsCompared | None) -> list[str]:
         "## Comparison",
         f"**{_escaped(found.headline)}**",
         _rows(("Number", *found.names), found.marked()),
-        "\\*: the best, or not shown to be 5 % worse." if found.has_marks else "",
+        f"\\*: {found.legend}" if found.legend else "",
         _list(_escaped(one) for one in (*found.sentences, *found.notes)),
     ]
 
@@ -74,20 +75,25 @@ def _side(side: Side, *, several: bool) -> list[str]:
     parts.append(_rows(("Number", "Value"), [(one.title, one.text) for one in side.numbers]))
     if side.verdict:
         parts.append(_list(_escaped(one) for one in side.verdict.sentences))
-    if side.advice:
-        parts.append("### Findings")
-        parts.append(
-            _list(
-                f"**{_escaped(one.title)}** ({one.confidence}). {_escaped(one.evidence)} "
-                f"{one.where + ' ' if one.where else ''}"
-                f"*What to do:* {_escaped(one.remedy)}"
-                for one in side.advice
-            )
-        )
+    parts += ["### Findings", _findings(side)]
+    if side.failed:
+        parts.append("### Failed measurements")
+        parts.append(_list(f"**{_escaped(name)}:** {_escaped(why)}" for name, why in side.failed))
     if side.device:
         parts.append("### What was measured")
         parts.append(_rows(("", ""), side.device))
     return parts
+
+
+def _findings(side: Side) -> str:
+    if not side.advice:
+        return _escaped(side.without_advice)
+    return _list(
+        f"**{_escaped(one.title)}** ({one.confidence}). {_escaped(one.evidence)} "
+        f"{one.where + ' ' if one.where else ''}"
+        f"*What to do:* {_escaped(one.remedy)}"
+        for one in side.advice
+    )
 
 
 def _table(table: Table) -> str:

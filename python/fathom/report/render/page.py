@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom, _packages
+from fathom._text import plain
 from fathom.report import style
 from fathom.report.figures import figures_of
 from fathom.report.render._bundle import javascript
@@ -37,6 +38,7 @@ def html_page(material: Material) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=_packages.jinja2.StrictUndefined,
+        finalize=_shown,
     )
     content = page_content(material)
     page = environment.get_template("page.html")
@@ -50,6 +52,11 @@ def html_page(material: Material) -> str:
     )
     # The first one is ours: it stands before everything that others have named.
     return text.replace(_POLICY_PLACE, _policy(text), 1)
+
+
+def _shown(value: object) -> object:
+    """Return what stands in the page: of a text of others, what would be commands is spelt."""
+    return plain(value) if type(value) is str else value
 
 
 def page_content(material: Material) -> dict[str, object]:

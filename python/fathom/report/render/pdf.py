@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from fathom import _fathom, _packages
+from fathom._text import plain
 from fathom.report.figures import figures_of
 from fathom.report.render.images import picture, require_pictures
 from fathom.report.render.write import MADE_BY
@@ -86,7 +87,7 @@ class _Paper:
         self._text(found.headline, _HEADING)
         self._pdf.ln(2)
         self._rows([("Number", *found.names)], found.marked())
-        self._text("*: the best, or not shown to be 5 % worse.", _SMALL)
+        self._text(f"*: {found.legend}" if found.legend else "", _SMALL)
         for sentence in (*found.sentences, *found.notes):
             self.line(f"- {sentence}")
 
@@ -102,6 +103,7 @@ class _Paper:
         self._pdf.ln(2)
         self._rows([("", "")], [(one.title, one.text) for one in side.numbers])
         self._findings(side)
+        self._failed(side)
         for sentence in side.verdict.sentences if side.verdict else ():
             self.line(f"- {sentence}")
         if side.device:
@@ -109,14 +111,21 @@ class _Paper:
             self._rows([("", "")], side.device)
 
     def _findings(self, side: Side) -> None:
-        if side.advice:
-            self._pdf.ln(2)
-            self._text("Findings", _SUBHEADING, bold=True)
+        self._pdf.ln(2)
+        self._text("Findings", _SUBHEADING, bold=True)
+        if not side.advice:
+            self.line(side.without_advice)
         for one in side.advice:
             self._text(f"{one.title} ({one.confidence})", _BODY, bold=True)
             self.line(f"{one.evidence} {one.where}".strip())
             self.line(f"What to do: {one.remedy}")
             self._pdf.ln(1)
+
+    def _failed(self, side: Side) -> None:
+        if side.failed:
+            self._text("Failed measurements", _SUBHEADING, bold=True)
+        for name, why in side.failed:
+            self.line(f"- {name}: {why}")
 
     def figure(self, figure: Figure) -> None:
         """Draw the first view of a figure, with its caption and its table if that is short."""
@@ -182,7 +191,7 @@ class _Paper:
 
 def _plain(text: str) -> str:
     """Return what the fonts that every reader of PDF has can show."""
-    return text.encode("latin-1", "replace").decode("latin-1")
+    return plain(text).encode("latin-1", "replace").decode("latin-1")
 
 
 def _aspect(png: bytes) -> float:
