@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CpuShares, GroupUse, IoLimitUse, Warning, WarningKind};
+use super::super::{CpuShares, GroupUse, IoLimitUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
 use super::words::{count, grouped, rate};
 use super::{Seen, at_end};
@@ -96,7 +96,7 @@ fn contended(seen: &Seen) -> Option<Cause> {
     let words = format!(
         "other processes used {:.2} of {} CPUs{}, and the threads of load waited {:.1} % of their time \
          for a CPU{}",
-        cpus(cpu.others_ns),
+        used_by_others(cpu),
         cpu.cpu_count,
         named(cpu),
         share * 100.0,
@@ -143,12 +143,23 @@ impl Shared {
 }
 
 fn named(cpu: &CpuShares) -> String {
-    let one = |other: &super::super::OtherProcess| {
-        let cpus = other.cpu_ns as f64 / other.watched_ns.max(1) as f64;
-        format!("process {} ({}) {cpus:.2}", other.pid, other.name)
-    };
+    let one =
+        |other: &OtherProcess| format!("process {} ({}) {:.2}", other.pid, other.name, used(other));
     let named: Vec<String> = cpu.most.iter().map(one).collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+}
+
+/// How many CPUs a process used.
+fn used(other: &OtherProcess) -> f64 {
+    other.cpu_ns as f64 / other.watched_ns.max(1) as f64
+}
+
+/// How many CPUs others used: as the CPUs count it in ticks, and no less than the processes that are named,
+/// which are watched for another time.
+fn used_by_others(cpu: &CpuShares) -> f64 {
+    let in_hundredths = |one: &OtherProcess| (used(one) * 100.0).round();
+    let named = cpu.most.iter().map(in_hundredths).sum::<f64>() / 100.0;
+    named.max(cpu.others_ns as f64 / cpu.counted_ns.max(1) as f64)
 }
 
 /// How much of a CPU others used, on a CPU that was busy for so many percent.

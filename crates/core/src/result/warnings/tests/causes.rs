@@ -105,6 +105,14 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
 }
 
+/// "0.66 of 2 CPUs (process 9899 (rustc) 0.68)" was said: ticks and processes are counted for different times.
+#[test]
+fn others_used_less_than_the_one_of_them_that_is_named() {
+    let warnings = said(taken(960, 1_100), |_| {});
+    let found = only(&warnings, WarningKind::CpuContended);
+    has(&found.evidence, &["1.00 of 2 CPUs", "process 7 (yes) 1.00"]);
+}
+
 /// "Look for what stalled the target (kernel log)" was said where a limit of 400 reads a second held them
 /// back.
 #[test]
