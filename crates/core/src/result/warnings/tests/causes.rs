@@ -105,7 +105,7 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
 }
 
-/// "0.66 of 2 CPUs (process 9899 (rustc) 0.68)" was said: ticks and processes are counted for different times.
+/// "0.66 of 2 CPUs (process 9899 (rustc) 0.68)" was said: both are counted for times of their own.
 #[test]
 fn others_used_less_than_the_one_of_them_that_is_named() {
     let warnings = said(taken(960, 1_100), |_| {});
