@@ -55,10 +55,10 @@ def test_an_assessment_is_repeated_with_its_effort(
 
 def test_a_repetition_is_repeated_with_its_policy(kept: Store) -> None:
     policy = RepeatPolicy("p99", 0.02, 0.9, 5, 20)
-    number = begin_repeat(kept, ["-b4K", "-d1", "x y.dat"], policy, label="night")
+    number = begin_repeat(kept, ["-b4K", "-d1", "-L", "x y.dat"], policy, label="night")
     assert again(kept.experiments.get(number)) == (
         "fathom repeat --metric p99 --precision 2 --confidence 90 --pilot 5 --most 20 "
-        "--label night -b4K -d1 'x y.dat'"
+        "--label night -b4K -d1 -L 'x y.dat'"
     )
 
 

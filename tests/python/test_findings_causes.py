@@ -78,6 +78,7 @@ OF_THE_RUN = {
     "server-answered",
     "server-window",
     "shared-blocks",
+    "shared-limit",
     "slow-host",
     "suspended",
 }

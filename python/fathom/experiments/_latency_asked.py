@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from fathom.engine import parse
+from fathom.engine import load_of
 from fathom.errors import InvalidRequestError
 from fathom.metrics import is_latency
 
@@ -30,7 +30,7 @@ def refuse_unmeasured(metrics: Iterable[str], arguments: Sequence[str]) -> None:
     with warnings.catch_warnings():
         # Each run tells them.
         warnings.simplefilter("ignore")
-        spans = parse(arguments).profile.time_spans
+        spans = load_of(arguments).profile.time_spans
     if not spans[0].measure_latency:
         raise InvalidRequestError(
             f"{', '.join(wanted)} would be missing: the arguments measure no latency; add -L"

@@ -197,7 +197,9 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
 def unanswered(result: Result, run_id: int | None = None) -> Observed | None:
     """Return a result of one target in which no I/O completed; None of any other."""
     load = _load(result)
-    return None if load is None or result.total.ios else Observed(load, result, run_id)
+    if load is None or result.total.ios or not result.raw["time_spans"][0]["targets"]:
+        return None
+    return Observed(load, result, run_id)
 
 
 def _load(result: Result, *, several: bool = False) -> Load | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.findings.causes import EXPLAINED
+from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -26,7 +27,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     for one in evidence.observed:
         count = sum(host.lost is None for host in host_figures(one.result))
         if count:
-            grouped.setdefault(one.load, {})[count] = one
+            # Each host may have a part of the target for itself.
+            load = replace(one.load, working_set_bytes=0)
+            grouped.setdefault(load, {})[count] = one
     for found in grouped.values():
         *fewer, most = sorted(found)
         if fewer and found[most].iops < _GAIN * found[fewer[-1]].iops:
@@ -56,7 +59,7 @@ RULE = Rule(
     "What the hosts share is at its limit",
     "Gunther, Guerrilla Capacity Planning: the universal scalability law",
     _look,
-    explained_by=EXPLAINED,
+    explained_by=NOTHING,
     fires_when="The same load from more hosts gave less than 10 % more IOPS in sum.",
     place=320,
 )
