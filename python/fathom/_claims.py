@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "BEST_WORDS",
     "FORBIDDING",
     "MARKS",
     "WEAKENING",
@@ -28,6 +29,9 @@ __all__ = [
     "doubts_of",
     "mark_of",
 ]
+
+BEST_WORDS = "the best, or not shown to be 5 % worse"
+"""What the mark at the best of several targets means."""
 
 Unit = Literal["ns", "IOPS", "MiB/s"]
 

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom import _fathom
-from fathom._given import check_amount, check_numbers, check_text
+from fathom._given import check_amount, check_flags, check_numbers, check_text
 from fathom._text import json_of
 from fathom.engine import checked, checked_result, permitted_job
 from fathom.errors import FathomError, InvalidRequestError
@@ -123,8 +123,7 @@ class RunHandle:
 
         """
         check_amount("lease_s", lease_s)
-        if not isinstance(live, bool):
-            raise InvalidRequestError(f"live: {live!r} is neither True nor False")
+        check_flags(live=live)
         job = permitted_job(
             args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
         )

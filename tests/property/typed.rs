@@ -169,7 +169,7 @@ fn run(mut plan: SpanPlan) {
         .map(|thread| fathom_core::engine::setup::SlotLayout::new(&plan, thread).slot_bytes.len())
         .sum();
     if slots <= 1000 {
-        // Whether the time span can be run is told by an error; nothing more is asked here.
+        // Whether the time span can be run is for an error to say; nothing more is asked here.
         drop(simulate(&plan, &SimDevice::default()));
     }
 }

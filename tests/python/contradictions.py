@@ -56,7 +56,7 @@ FAMILIES = {
     "random_reads": ("read-1", "random-", "threads-"),
     "sequential_read": ("sequential-", "backup"),
 }
-"""The cells of which the best is told where all of them were measured."""
+"""The cells of which the best counts where all of them were measured."""
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 

@@ -23,7 +23,7 @@ def asked_words(
 ) -> list[str]:
     """Return arguments; of a request without its times and those that are ``replaced``, if any are.
 
-    Arguments that are typed stay as they are: what is wrong among them is told.
+    Arguments that are typed stay as they are: what is wrong among them is an error.
 
     Raises
     ------

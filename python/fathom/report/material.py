@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from fathom._claims import BEST_WORDS
 from fathom._digits import change_words
 from fathom.report._words import with_micro
 
@@ -383,7 +384,7 @@ class TargetsCompared:
     @property
     def legend(self) -> str:
         """What the mark at the best means; nothing where no row has one."""
-        return "the best, or not shown to be 5 % worse." if any(self.best) else ""
+        return f"{BEST_WORDS}." if any(self.best) else ""
 
     def marked(self) -> list[list[str]]:
         """Return the rows with a mark at the best of each."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom import _packages
+from fathom._claims import BEST_WORDS
 from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, local_time, plain_text
@@ -180,7 +181,7 @@ def _show_comparison(found: SideBySide) -> None:
         rows.append([figure.label, *cells])
     _print(_table(["", *(f"{name}>" for name in found.targets)], rows))
     if any(figure.best for figure in found.figures):
-        _write("*: the best, or not shown to be 5 % worse.", "")
+        _write(f"*: {BEST_WORDS}.", "")
     for sentence in found.sentences:
         _write(sentence, "- ")
     for note in found.notes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["of_common_loads", "partial_words"]
 
-# Of these the best run of many is told: who was measured less has less to choose from.
+# Of these the best run of many counts: who was measured less has less to choose from.
 _FAMILIES = {
     "random_reads": ("Random reads of 4 KiB", ("read-1", "random-", "threads-")),
     "sequential_read": ("Reading in order", ("sequential-", "backup")),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
-    from fathom.experiments.compare._words import setting, term
+    from fathom.experiments.compare._words import differing
     from fathom.experiments.compare.interleaved import (
         TurnsComparison,
         TurnsPlan,
@@ -24,10 +24,9 @@ __all__ = [
     "compare_interleaved",
     "compare_runs",
     "compared_interleaved",
+    "differing",
     "parse_condition",
     "resume_interleaved",
-    "setting",
-    "term",
 ]
 
 if not TYPE_CHECKING:

@@ -52,6 +52,11 @@ def term(name: str) -> str:
     return named.replace("_", " ")
 
 
+def differing(name: str, a: object, b: object) -> str:
+    """Return a setting in which two sides differ, with both values."""
+    return f"{term(name)} is {setting(name, a)} in A and {setting(name, b)} in B"
+
+
 def setting(name: str, value: object) -> str:
     """Return a value of a setting in words."""
     if value is None:

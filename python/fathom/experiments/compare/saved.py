@@ -10,7 +10,7 @@ from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments.compare._of_imported import imported_differences, told_figures
-from fathom.experiments.compare._words import setting, term
+from fathom.experiments.compare._words import differing, term
 from fathom.experiments.compare.claims import with_claims
 from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.compare.gate import FailCondition, parse_condition, verdict
@@ -278,11 +278,7 @@ def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
     """Return the names of the settings that differ, with their values."""
     flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
     keys = sorted(key for key in {*flat[0], *flat[1]} if flat[0].get(key) != flat[1].get(key))
-    parts = [
-        f"{term(key)} is {setting(key, flat[0].get(key))} in A and "
-        f"{setting(key, flat[1].get(key))} in B"
-        for key in keys
-    ]
+    parts = [differing(key, flat[0].get(key), flat[1].get(key)) for key in keys]
     return "; ".join(parts) or "the runs of one side differ among themselves"
 
 

@@ -72,17 +72,12 @@ class Asked:
 
         """
         for name, ratio in (("compress", self.compress_ratio), ("dedupe", self.dedupe_ratio)):
-            is_number = isinstance(ratio, int | float) and not isinstance(ratio, bool)
-            if not is_number or not 1 <= ratio <= _GREATEST_RATIO:
+            if not 1 <= ratio <= _GREATEST_RATIO:
                 raise InvalidRequestError(
-                    f"--{name} is a ratio from 1 (not at all) to {_GREATEST_RATIO:g}, not "
-                    f"{f'{ratio:g}' if is_number else repr(ratio)}"
+                    f"--{name} is a ratio from 1 (not at all) to {_GREATEST_RATIO:g}, not {ratio:g}"
                 )
-        size = self.size_bytes
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
-            raise InvalidRequestError(f"a size is a whole number of bytes, not {size!r}")
-        if size is not None and size <= 0:
-            raise InvalidRequestError(f"a size is greater than 0, not {size} bytes")
+        if self.size_bytes is not None and self.size_bytes <= 0:
+            raise InvalidRequestError(f"a size is greater than 0, not {self.size_bytes} bytes")
 
     @property
     def compress_percent(self) -> int:

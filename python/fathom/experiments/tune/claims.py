@@ -64,7 +64,7 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
     count = len(best_points(outcome))
     if outcome.get("threads") is not None and count > 1:
-        # It is told once, for the headline and for what the page has of this load.
+        # It stands once, for the headline and for what the page has of this load.
         words = f"The figures of the best load are the geometric mean of {count} runs."
         claims.append(Claim("means", words))
     known = [figures for one in outcome.get("points", ()) if (figures := one.get("figures"))]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fathom.store import Experiment
 
 __all__ = [
+    "cells_of",
     "shown_runs",
     "sweep_sentences",
     "sweep_side",
@@ -43,12 +44,17 @@ __all__ = [
 _MOST_RUNS = 24
 
 
+def cells_of(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the cells of a sweep, or the points of a tuning."""
+    return [*outcome.get("cells", ()), *outcome.get("points", ())]
+
+
 def shown_runs(outcome: Mapping[str, Any]) -> list[tuple[int, str]]:
     """Return which runs of a sweep or tuning are shown whole, each with its load in words.
 
     All of them if they are few; otherwise the least and the greatest by each figure.
     """
-    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    cells = cells_of(outcome)
     known = {one["run_id"]: one for one in cells if one.get("run_id") and one.get("figures")}
     ids = [*known]
     if len(ids) > _MOST_RUNS:
@@ -84,8 +90,7 @@ def _judged(runs: Sequence[ReportedRun]) -> dict[str, Any]:
 
 def _judged_note(experiment: Experiment, runs: Sequence[ReportedRun]) -> list[str]:
     """Say so where findings were looked for in some of the runs only."""
-    outcome = experiment.outcome or {}
-    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    cells = cells_of(experiment.outcome or {})
     count = sum(bool(one.get("run_id") and one.get("figures")) for one in cells)
     if not runs or len(runs) >= count:
         return []

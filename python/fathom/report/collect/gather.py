@@ -21,7 +21,7 @@ from fathom.report.collect._failed import with_failures, with_given_names
 from fathom.report.collect._points import run_of_result, run_of_stored
 from fathom.report.collect._prepare import look_side, settled_side, written_side
 from fathom.report.collect._runs import repeat_side, runs_side
-from fathom.report.collect._sweep import shown_runs, sweep_side, tune_side
+from fathom.report.collect._sweep import cells_of, shown_runs, sweep_side, tune_side
 from fathom.report.material import Material
 from fathom.result import Result
 from fathom.store.damage import damage_told
@@ -250,8 +250,7 @@ def _judged(
     shown: Sequence[ReportedRun],
 ) -> list[ReportedRun]:
     """Return the runs of a grid in which findings are looked for: those with marks come first."""
-    outcome = experiment.outcome or {}
-    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    cells = cells_of(experiment.outcome or {})
     marked = {one.get("run_id") for one in cells if one.get("findings")}
     ordered = sorted((one.id for one in complete), key=lambda run: run not in marked)
     known = {one.run_id: one for one in shown}

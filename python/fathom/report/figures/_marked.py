@@ -23,7 +23,7 @@ def marked(
     """Return a figure with a column of letters behind the first one, and their legend.
 
     ``rows`` are the rules of each row of its table; without any, the figure stays as it is.
-    ``names`` are what the findings of a rule are called in the report; otherwise its title is told.
+    ``names`` are what the findings of a rule are called in the report; otherwise its title stands.
     """
     told = {rule for rules in rows for rule in rules if rule in MARKS}
     if not told:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom._digits import known_words
-from fathom.experiments.compare import setting, term
+from fathom.experiments.compare import differing
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ __all__ = [
 
 _PAIR = 2
 _LEAST_FOR_MEAN = 3
-# From here on a change is told in times: a percentage of thousands, or of nearly 100 less, is none
-# that anybody reads.
+# From here on a change is a number of times: nobody reads a percentage of thousands, or of nearly
+# 100 less.
 _IN_TIMES = 10.0
 # More are counted.
 _MOST_LABELS = 4
@@ -258,10 +258,7 @@ def _unlike_words(a: Mapping[str, object], b: Mapping[str, object]) -> str:
     """Return by what two loads differ; nothing where they are the same, or one is not known."""
     # What only one version of Fathom names is not known of the other.
     names = [name for name in a if name in b and a[name] != b[name]]
-    return ", ".join(
-        f"{term(name)} is {setting(name, a.get(name))} in A and {setting(name, b.get(name))} in B"
-        for name in names
-    )
+    return ", ".join(differing(name, a[name], b[name]) for name in names)
 
 
 def _is_cached(run: ReportedRun) -> bool:

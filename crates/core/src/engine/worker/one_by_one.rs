@@ -67,10 +67,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             let place = &mut statistics.slots[slot as usize];
             (place.submitted_ns, place.intended_ns) = (now_ns, now_ns);
             place.offset_bytes = transfer.offset_bytes;
-            let backend = &mut self.setup.backend;
-            result = statistics.away(|| backend.call(&transfer))?;
-            statistics.waits.completion_waits += 1;
-            now_ns = self.setup.clock.now_ns();
+            (result, now_ns) = self.call(statistics, &transfer)?;
         }
         self.done[0].result = result;
         Ok(now_ns)
@@ -91,13 +88,24 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             self.record(statistics, &completed, now_ns);
             self.tell_live(result, now_ns - completed.submitted_ns, now_ns);
             let transfer = self.next(statistics, 0, slot, now_ns, now_ns);
-            let backend = &mut self.setup.backend;
-            result = statistics.away(|| backend.call(&transfer))?;
-            statistics.waits.completion_waits += 1;
-            now_ns = self.setup.clock.now_ns();
+            (result, now_ns) = self.call(statistics, &transfer)?;
         }
         self.done[0].result = result;
         Ok(now_ns)
+    }
+
+    /// Performs an I/O; returns its result, and when it completed.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once per I/O, and called from two places")]
+    fn call(
+        &mut self,
+        statistics: &mut Owner<ThreadStatistics>,
+        transfer: &Transfer,
+    ) -> Result<(i32, u64), BackendError> {
+        let backend = &mut self.setup.backend;
+        let result = statistics.away(|| backend.call(transfer))?;
+        statistics.waits.completion_waits += 1;
+        Ok((result, self.setup.clock.now_ns()))
     }
 
     #[inline]

@@ -168,7 +168,7 @@ fn check_extensions(extensions: &Extensions, findings: &mut Findings) {
         ratio: _,
         read_pattern,
         write_pattern,
-        // What is wrong with a mix is told where it is read, too.
+        // What is wrong with a mix is an error where it is read, too.
         block_mix: _,
         read_block_mix: _,
         write_block_mix: _,
