@@ -67,7 +67,7 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     let image = bench.path("image");
     fill(&image, FILE_BYTES);
     let Some(device) = Attached::new("/dev/loop2", &image, "off") else { return };
-    let result = measure(&bench, READS, device.path());
+    let result = measure_apart(&bench, device.path());
     if is_told(&result, "device_unseen") || answered_by(&result) == "memory" {
         return skip("files of this checkout do not lie on a disk");
     }
@@ -77,6 +77,18 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     drop(device);
     let Some(device) = Attached::new("/dev/loop2", &image, "on") else { return };
     assert_eq!(warnings(&measure(&bench, READS, device.path())), []);
+}
+
+/// Measures again where the disk was read as often as the loop device: other tests read it, and its counters
+/// take their reads for those of the load.
+fn measure_apart(bench: &Bench, device: &Path) -> Value {
+    let mut result = measure(bench, READS, device);
+    for _ in 0..4 {
+        if is_on_disk(&result) {
+            result = measure(bench, READS, device);
+        }
+    }
+    result
 }
 
 /// What a loop device reads through the page cache is doubted. Where others keep the disk busy, its counters
@@ -329,7 +341,7 @@ fn a_loop_device_over_a_file_in_memory_is_memory() {
 fn a_loop_device_over_a_file_of_holes_is_no_device() {
     let _turn = turn();
     let Some(device) = Loop::attach("/dev/loop2", 64 << 20) else { return };
-    let result = measure(&Bench::new(), READS, device.path());
+    let result = measure_apart(&Bench::new(), device.path());
     assert!(is_told(&result, "all_zero_data"), "{}", result["warnings"]);
     is_doubted(&result);
 }
