@@ -4,6 +4,9 @@
 //! does, or nothing, depending on processor, target and depth. So the ways are tried before the load, with
 //! reads alone, by all threads that have the same targets together, each on its CPU. The ways take turns, and
 //! of each the best turn counts, since others may use the machine. Nothing of it is counted.
+//!
+//! There is one decision for all of them, also for a thread that came too late or that took no part: with
+//! two, one thread would wait for a way that the result does not list as the fastest.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,8 +33,10 @@ const BUFFERS_BYTES: usize = 32 << 20;
 const LOOKS: usize = 8;
 /// A target that takes longer for a read gains more by depth than it loses by the way.
 const FAST_NS: u64 = 20_000;
-/// Threads wait so long for each other.
+/// Threads wait so long for each other; one that has not come by then takes no part.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// A thread that takes no part waits so long for the decision of the others.
+const PATIENCE_OUTSIDE: Duration = Duration::from_secs(2);
 /// A way is left for a later one only where that is faster by more than this.
 const MARGIN: f64 = 1.01;
 
@@ -80,12 +85,25 @@ pub(super) struct Trial {
 
 #[derive(Default)]
 struct State {
+    /// How many threads take part.
     members: usize,
     /// How many threads have come to each turn.
     come: Vec<usize>,
+    /// How many turns have begun.
+    begun: usize,
     /// Reads per second of all threads, in each turn.
     iops: Vec<f64>,
-    is_over: bool,
+    /// Ways that some thread could not go.
+    refused: Vec<Way>,
+    decision: Option<Decision>,
+}
+
+/// What a trial showed.
+#[derive(Clone)]
+struct Decision {
+    way: Option<Way>,
+    /// The best turn of each way that all threads can go.
+    rates: Vec<(Way, f64)>,
 }
 
 fn targets_of(thread: &ThreadPlan) -> Vec<usize> {
@@ -137,40 +155,76 @@ impl Trial {
 
     /// A thread takes no part.
     fn leave(&self) {
-        self.state().members -= 1;
+        let mut state = self.state();
+        // Behind the first turn, it has been left out already.
+        if state.begun == 0 {
+            state.members -= 1;
+        }
+        drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until all threads have come to a turn.
-    fn meet(&self, turn: usize) {
+    /// Waits until all threads have come to a turn: whether it begins with this one, too. Those for which
+    /// the others waited too long take no part.
+    fn meet(&self, turn: usize) -> bool {
         let mut state = self.state();
+        if state.begun > turn {
+            return false;
+        }
         state.come[turn] += 1;
         self.changed.notify_all();
-        let is_waiting = |state: &mut State| state.come[turn] < state.members;
+        let is_waiting =
+            |state: &mut State| state.begun <= turn && state.come[turn] < state.members;
         let waited = self.changed.wait_timeout_while(state, PATIENCE, is_waiting);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.begun <= turn {
+            state.begun = turn + 1;
+            state.members = state.come[turn];
+        }
+        true
     }
 
-    fn enter(&self, turn: usize, iops: f64) {
-        self.state().iops[turn] += iops;
+    /// What one thread reached in a turn; nothing if the way is closed to it.
+    fn enter(&self, turn: usize, iops: Option<f64>) {
+        let mut state = self.state();
+        match iops {
+            Some(iops) => state.iops[turn] += iops,
+            None => state.refused.push(self.ways[turn % self.ways.len()]),
+        }
     }
 
-    /// The best turn of each way.
-    fn rates(&self) -> Vec<(Way, f64)> {
-        let state = self.state();
+    /// The best turn of each way that all threads can go.
+    fn rates(&self, state: &State) -> Vec<(Way, f64)> {
         let best = |index: usize| {
             let turns = (0..TURNS).map(|turn| state.iops[turn * self.ways.len() + index]);
             turns.fold(0.0, f64::max)
         };
-        self.ways.iter().enumerate().map(|(index, &way)| (way, best(index))).collect()
+        let rates = self.ways.iter().enumerate().map(|(index, &way)| (way, best(index)));
+        rates.filter(|(way, iops)| *iops > 0.0 && !state.refused.contains(way)).collect()
+    }
+
+    /// Closes the trial, if no other thread has: nobody decides before all have been heard.
+    fn decide(&self) {
+        let mut state = self.state();
+        if state.decision.is_none() {
+            let rates = self.rates(&state);
+            state.decision = Some(Decision { way: choose(&rates), rates });
+            self.changed.notify_all();
+        }
+    }
+
+    /// The way that all threads go; none if nothing could be tried.
+    fn decided(&self) -> Option<Way> {
+        let is_open = |state: &mut State| state.decision.is_none() && state.members > 0;
+        let waited = self.changed.wait_timeout_while(self.state(), PATIENCE_OUTSIDE, is_open);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.decision.as_ref().and_then(|decision| decision.way)
     }
 
     /// What was tried; nothing before the trial has ended.
     pub(super) fn tried(&self) -> Vec<TriedWay> {
-        if !self.state().is_over {
-            return Vec::new();
-        }
-        let told = self.rates().into_iter().map(|(way, iops)| {
+        let Some(decision) = self.state().decision.clone() else { return Vec::new() };
+        let told = decision.rates.into_iter().map(|(way, iops)| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate")]
             let iops = iops.round() as u64;
             TriedWay { way: way.name().to_owned(), iops }
@@ -182,7 +236,7 @@ impl Trial {
 /// The fastest way, or one before it that is as fast; none if nothing could be tried.
 fn choose(rates: &[(Way, f64)]) -> Option<Way> {
     let best = rates.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
-    let good = rates.iter().find(|(_, iops)| *iops > 0.0 && iops * MARGIN >= best);
+    let good = rates.iter().find(|(_, iops)| iops * MARGIN >= best);
     good.map(|(way, _)| *way)
 }
 
@@ -190,29 +244,29 @@ impl Shared {
     /// The way that proved the fastest for a thread; none if none was tried.
     pub(super) fn tried_way(&self, thread: &ThreadPlan, layout: &SlotLayout) -> Option<Way> {
         let trial = self.trial(thread)?;
-        let Some(reads) = self.reads(thread, layout) else {
-            trial.leave();
-            return None;
-        };
+        match self.reads(thread, layout) {
+            Some(reads) => self.take_turns(trial, thread, layout, &reads),
+            None => trial.leave(),
+        }
+        trial.decided()
+    }
+
+    fn take_turns(&self, trial: &Trial, thread: &ThreadPlan, layout: &SlotLayout, reads: &Reads) {
         // A plain call costs less for a thread that shares its table of open files with no other.
         own_open_files();
-        let mut tried = Vec::with_capacity(trial.ways.len());
-        for &way in &trial.ways {
-            tried.push((self.backend(thread, layout, way), reads.clone()));
-        }
+        let way = |&way| (self.backend(thread, layout, way), reads.clone());
+        let mut tried: Vec<_> = trial.ways.iter().map(way).collect();
         let turns = TURNS * tried.len();
         for turn in 0..turns {
-            trial.meet(turn);
+            if !trial.meet(turn) {
+                return;
+            }
             let (backend, reads) = &mut tried[turn % trial.ways.len()];
-            let iops = backend.as_mut().and_then(|backend| backend.turn(reads));
-            trial.enter(turn, iops.unwrap_or(0.0));
+            trial.enter(turn, backend.as_mut().and_then(|backend| backend.turn(reads)));
         }
-        // Nobody decides before all have been heard.
-        trial.meet(turns);
-        let mut state = trial.state();
-        state.is_over = true;
-        drop(state);
-        choose(&trial.rates())
+        if trial.meet(turns) {
+            trial.decide();
+        }
     }
 
     /// Where each slot reads, if the targets are such that the way to them matters.
@@ -379,6 +433,78 @@ mod tests {
         assert_eq!(choose(&rates(31e3, 1_105e3, 1_534e3)), Some(Way::Sync));
         assert_eq!(choose(&rates(31e3, 1_530e3, 1_534e3)), Some(Way::Aio));
         assert_eq!(choose(&rates(500e3, 300e3, 100e3)), Some(Way::Ring));
-        assert_eq!(choose(&rates(0.0, 0.0, 0.0)), None);
+        assert_eq!(choose(&[]), None);
+    }
+
+    const WAYS_HERE: [Way; 2] = [Way::Ring, Way::Sync];
+
+    fn trial(members: usize) -> Trial {
+        let turns = WAYS_HERE.len() * TURNS;
+        let (come, iops) = (vec![0; turns + 1], vec![0.0; turns]);
+        let state = Mutex::new(State { members, come, iops, ..State::default() });
+        Trial { targets: vec![0], ways: WAYS_HERE.to_vec(), state, changed: Condvar::new() }
+    }
+
+    /// A thread that takes part, with what it reaches by each way.
+    fn member(trial: &Trial, reached: [Option<f64>; 2]) {
+        let turns = TURNS * WAYS_HERE.len();
+        for turn in 0..turns {
+            if !trial.meet(turn) {
+                return;
+            }
+            trial.enter(turn, reached[turn % WAYS_HERE.len()]);
+        }
+        if trial.meet(turns) {
+            trial.decide();
+        }
+    }
+
+    fn ways(trial: &Trial) -> Vec<(String, u64)> {
+        trial.tried().into_iter().map(|one| (one.way, one.iops)).collect()
+    }
+
+    #[test]
+    fn a_thread_that_takes_no_part_goes_the_way_of_the_others() {
+        let trial = trial(2);
+        let outside = || {
+            trial.leave();
+            trial.decided()
+        };
+        let [first, second] = std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                member(&trial, [Some(5.0), Some(9.0)]);
+                trial.decided()
+            });
+            [scope.spawn(outside), inside].map(|one| one.join().unwrap())
+        });
+        assert_eq!((first, second), (Some(Way::Sync), Some(Way::Sync)));
+    }
+
+    #[test]
+    fn a_thread_that_comes_late_neither_adds_to_what_was_measured_nor_decides_otherwise() {
+        let trial = trial(2);
+        member(&trial, [Some(5.0), Some(9.0)]);
+        let before = ways(&trial);
+        member(&trial, [Some(900.0), Some(1.0)]);
+        assert_eq!((ways(&trial), trial.decided()), (before, Some(Way::Sync)));
+    }
+
+    #[test]
+    fn a_way_that_one_thread_cannot_go_is_not_taken_and_has_no_figure() {
+        let trial = trial(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| member(&trial, [Some(5.0), Some(9.0)]));
+            scope.spawn(|| member(&trial, [Some(5.0), None]));
+        });
+        assert_eq!(trial.decided(), Some(Way::Ring));
+        assert_eq!(ways(&trial), [("io_uring".to_owned(), 10)]);
+    }
+
+    #[test]
+    fn without_a_thread_that_takes_part_there_is_no_decision_to_wait_for() {
+        let trial = trial(1);
+        trial.leave();
+        assert_eq!(trial.decided(), None);
+        assert!(trial.tried().is_empty());
     }
 }
