@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
 # Built together with all tests, it shares what it is made of with them.
 XTASK := $${CARGO_TARGET_DIR:-target}/debug/xtask
+# With the features that tests turn on, the documentation and the binding share what is built for them.
+AS_IN_TESTS := fathom-storage-py/as-in-tests
+DEVELOP := $(BIN)/maturin develop --quiet --locked --features as-in-tests
 PYTHON_CODE := benches docs fuzz python scripts tests/python
 SOAK_SECONDS ?= 300
 KILLS ?= 200
@@ -76,9 +79,9 @@ check-rust: export PYO3_NO_PYTHON := 1
 check-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet --features $(AS_IN_TESTS)
 	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
-	cargo build --quiet --locked --bins --tests
+	cargo build --workspace --quiet --locked --bins --tests
 	$(XTASK) tidy
 	$(XTASK) check-generated
 
@@ -90,14 +93,14 @@ check-lab: $(BIN)/.ready
 	$(BIN)/python scripts/lab_requirements.py --check
 
 test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
-	$(BIN)/maturin develop --quiet --locked
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --locked --no-fail-fast
+	$(DEVELOP)
 	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
 	$(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/python/test_*.py)
 
 # `make test` reads the committed corpus again; this looks for what is not in it.
 fuzz: $(BIN)/.ready ## Fuzz all readers, beginning with the committed corpus (FUZZ_SECONDS=20 each).
-	$(BIN)/maturin develop --quiet --locked
+	$(DEVELOP)
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
@@ -110,7 +113,7 @@ fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
 docs: $(BIN)/.ready ## Generate reference, manual page, usage and schema; build the API documentation and target/site.
 	cargo run --quiet --locked -p xtask -- generate
 	cargo doc --workspace --no-deps --locked --quiet
-	$(BIN)/maturin develop --quiet --locked
+	$(DEVELOP)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs target/site
 	@echo "The site: target/site/index.html"
 
@@ -132,7 +135,7 @@ $(BIN)/.dist: requirements-dist.txt $(BIN)/.ready
 
 # What is built here asks this checkout's own lab for its commands; how fast that lab is does not matter.
 dist: $(BIN)/.dist ## All that people install, in target/dist (DIST="--arch x86_64 --only gnu --profile quick").
-	$(BIN)/maturin develop --quiet --locked
+	$(DEVELOP)
 	$(BIN)/python -c 'from fathom.report.render._bundle import build; build()'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py $(DIST)
 
@@ -189,7 +192,7 @@ sanitize: ## The unsafe code under the address sanitizer, and under Miri where i
 		-p fathom-storage-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
 
 statistics: $(BIN)/.ready ## How often intervals and verdicts are wrong, simulated; writes the tables of docs/statistics.md, and makes EXPERIMENTS times as many of the tests.
-	$(BIN)/maturin develop --quiet --locked
+	$(DEVELOP)
 	$(BIN)/python scripts/claims.py simulate
 	FATHOM_EXPERIMENTS=$(EXPERIMENTS) $(BIN)/pytest --numprocesses=$(TEST_PROCESSES) $$(grep -l 'simulated import.*many' tests/python/test_*.py)
 
