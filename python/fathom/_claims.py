@@ -64,12 +64,13 @@ WEAKENING = (
     "io-errors",
     "idle-between-ios",
     "shared-blocks",
+    "no-room",
 )
 """Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijklmnop", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklmnopq", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 
