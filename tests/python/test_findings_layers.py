@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from fabricated import fabricated
+from fabricated import GIB, fabricated
+from fathom import Result
 from fathom.findings import find
 from test_findings_causes import with_beneath
 
@@ -108,3 +110,42 @@ def test_what_nobody_counted_follows_from_what_the_cache_held() -> None:
     assert of(READS) == "likely"
     assert of(READS.replace("97.0", "12.0")) == "possible"
     assert of(WRITES) == "likely"
+
+
+def of_hosts(*ranges: tuple[int, int]) -> Result:
+    """Return a result of hosts, each of which used this range of a target."""
+    raw = dict(fabricated(size=2 * GIB).raw)
+    span = raw["time_spans"][0]
+    (thread,), (target,) = span["threads"], span["targets"]
+    span["threads"], span["targets"], raw["parts"], raw["hosts"] = [], [], [], []
+    for number, (base, limit) in enumerate(ranges):
+        own = json.loads(json.dumps(thread)) | {"index": number}
+        own["targets"][0]["target"] = number
+        span["threads"].append(own)
+        span["targets"].append({**target, "working_set_bytes": (limit or 2 * GIB) - base})
+        request = json.loads(json.dumps(raw["request"]))
+        request["profile"]["time_spans"][0]["targets"][0] |= {
+            "base_bytes": base,
+            "limit_bytes": limit,
+        }
+        told = {"first_thread": number, "threads": 1, "measured_ns": span["measured_ns"], "cpu": []}
+        part = {"host": {"name": f"h{number}"}, "request": request, "time_spans": [told]}
+        raw["parts"].append(part)
+        raw["hosts"].append(
+            {"name": f"h{number}", "version": "1", "kernel": "Linux 6", "clock_offset_ns": 0}
+            | {"clock_uncertainty_ns": 9, "start_skew_ns": 0, "lost": None}
+        )
+    return Result.from_json(json.dumps(raw))
+
+
+def test_the_working_set_of_hosts_that_split_a_target_is_that_of_all_of_them() -> None:
+    """A finding named 1 GiB, which was the first host's part of 2 GiB."""
+
+    def told(*ranges: tuple[int, int]) -> str:
+        (found,) = [one for one in find([of_hosts(*ranges)]) if one.rule == "working-set-small"]
+        return found.evidence
+
+    assert "was 2 GiB of 2 hosts together;" in told((0, GIB), (GIB, 2 * GIB))
+    # Those that use the whole, or files of their own, do not touch twice as much for sure.
+    assert "was 2 GiB on each of 2 hosts;" in told((0, 0), (0, 0))
+    assert "was 2 GiB;" in told((0, 0))
