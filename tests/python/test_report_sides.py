@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -206,3 +207,18 @@ def test_an_assessment_without_cells_has_one_name_for_each(kept: Store) -> None:
     ids = [saved_assessment(kept, "/mnt/new") for _ in range(2)]
     names = [one.name for one in gather(kept, [f"e{one}" for one in ids]).sides]
     assert [one.partition(", ")[0] for one in names] == [f"/mnt/new (e{one}" for one in ids]
+
+
+def _words_of(shown: Any) -> str:  # noqa: ANN401 - A figure.
+    return json.dumps([view.spec for view in shown.views])
+
+
+def test_the_key_of_the_same_loads_has_the_letters_of_the_caption(kept: Store) -> None:
+    """The axis said *B - A*, and neither letter stood in the picture."""
+    shown = figures(gather(kept, [saved(kept), saved(kept, read_us=200.0)]))["same-loads"]
+    a, b = (column.name for column in shown.table.columns[2:4])
+    assert a.startswith("A: ")
+    assert a in _words_of(shown)
+    assert b in _words_of(shown)
+    # Loads in rows have no rules: their intervals are words.
+    assert ("Upright rules" in shown.caption) == ('"mark": {"type": "rule"' in _words_of(shown))
