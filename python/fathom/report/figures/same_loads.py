@@ -36,6 +36,10 @@ _RULES = (
     "mean is known, of a difference where both do. A difference whose interval holds 0 may be "
     "noise."
 )
+_RULES_OF_ONE = (
+    "Upright rules are intervals at 95 % confidence, of values whose side tells how well their "
+    "means are known."
+)
 _ROWS_RULES = (
     "Intervals at 95 % confidence stand in the words of each load, where both sides tell how well "
     "their means are known. A difference whose interval holds 0 may be noise."
@@ -71,10 +75,19 @@ def same_loads(material: Material) -> Figure | LeftOut | None:
     told = (*_intervals_words(loads), *_overall(loads), *unlike)
     caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *told])
     if len({side.tool for side in material.sides}) > 1 and any(
-        side.tool.startswith("fio") for side in material.sides
+        side.tool.startswith("fio") and _may_have_warmed_up(side) for side in material.sides
     ):
         caption = f"{caption} {_OF_FIO}"
     return Figure(_NAME, _TITLE, caption, views, _table(loads, names))
+
+
+def _may_have_warmed_up(side: Side) -> bool:
+    """Whether a warm-up ended with I/Os in flight; of imports nobody knows."""
+    requests = [one.result.raw.get("request") if one.result else None for one in side.runs]
+    return not requests or any(
+        one is None or any(span.get("warm_up_s") for span in one["profile"]["time_spans"])
+        for one in requests
+    )
 
 
 def _together(
@@ -110,8 +123,10 @@ def _intervals_words(loads: Sequence[SharedLoad]) -> Iterable[str]:
     """Say which intervals the pictures have, as rules or in words; or that they have none."""
     found = [compared.difference(one) for compared in COMPARED for one in loads]
     if all(one is None or one.low_percent is None for one in found):
+        if any(_has_rule(one) for one in loads):
+            yield _RULES_OF_ONE
         yield (
-            "None of them has an interval, so that any difference may be noise; fathom compare "
+            "No difference has an interval, so that any of them may be noise; fathom compare "
             "--run tells which are not."
         )
         return
@@ -119,6 +134,12 @@ def _intervals_words(loads: Sequence[SharedLoad]) -> Iterable[str]:
         yield _RULES
     if not all(one.rising for one in loads):
         yield _ROWS_RULES
+
+
+def _has_rule(load: SharedLoad) -> bool:
+    """Whether a value of the load has an interval in the upper panel."""
+    values = ((compared, cell) for compared in COMPARED for cell in (load.a, load.b))
+    return bool(load.rising) and any(one.interval(cell) is not None for one, cell in values)
 
 
 def _unlike(sides: Sequence[Side]) -> Iterable[str]:
