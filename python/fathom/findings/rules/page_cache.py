@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fathom._beneath import FirstLayer, Origin
+from fathom._beneath import FirstLayer, Origin, caches_in_pages, first_shares
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
@@ -19,14 +19,6 @@ __all__ = ["RULE"]
 
 _MEASURED = "The page cache was measured"
 _MAY_HAVE = "The page cache may have answered"
-
-_WITH_PAGE_CACHE = frozenset(
-    (
-        *("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "gfs2", "hfsplus", "jfs"),
-        *("msdos", "nilfs2", "ntfs3", "ocfs2", "udf", "vfat", "xfs"),
-    )
-)
-"""File systems of this host's kernel whose files are cached in pages; ZFS and FUSE have others."""
 
 _REACHED = 0.9
 """A layer that saw less of the bytes than this was not reached by all, as the engine has it."""
@@ -66,7 +58,7 @@ def _confidence(run: Observed, words: str, origin: Origin | None) -> Confidence:
     if run.load.is_direct or (origin is not None and origin.answered_by == "unseen"):
         # A loop device has a cache of its own, and a server decides what becomes of its file.
         return "possible"
-    if _missed(run, kind) and _has_page_cache(run):
+    if _missed(run, kind) and caches_in_pages(run.result.raw["time_spans"][0]):
         return "certain"
     if kind == "write":
         # It was done when it was in the cache, wherever its bytes went later.
@@ -78,40 +70,12 @@ def _confidence(run: Observed, words: str, origin: Origin | None) -> Confidence:
 
 
 def _missed(run: Observed, kind: str) -> bool:
-    """Whether the first layer beneath the file system, or the device, did not see the I/Os."""
+    """Whether the first layer beneath the target did not see the I/Os."""
     span = run.result.raw["time_spans"][0]
-    for share in _shares(span, kind):
-        is_compressing = any(one.system == "btrfs" for one in FirstLayer.all_of(span))
-        if share < (_HARDLY if is_compressing else _REACHED):
-            return True
-    return False
-
-
-def _shares(span: dict[str, Any], kind: str) -> Iterator[float]:
-    """Return the share of the bytes that the first layer that counts saw, of each target."""
-    beneath = span.get("beneath") or {}
-    for one in beneath.get("targets", ()):
-        layers = [beneath["layers"][at] for at in one["layers"]]
-        seen = next((layer["seen"] for layer in layers if layer["seen"] is not None), None)
-        asked = one["asked"][f"{kind}_bytes"]
-        if seen is not None and asked:
-            yield seen[f"{kind}_bytes"] / asked
-
-
-def _has_page_cache(run: Observed) -> bool:
-    """Whether the target is a device, or lies on a file system that caches in pages."""
-    beneath = run.result.raw["time_spans"][0].get("beneath") or {}
-    for one in beneath.get("targets", ()):
-        layers = [beneath["layers"][at] for at in one["layers"]]
-        # Memory that keeps its data (DAX) is read without any cache.
-        if any(layer["name"].startswith(("pmem", "dax")) for layer in layers):
-            return False
-        first = layers[0]
-        if first["kind"] in {"unseen", "memory", "nothing"}:
-            return False
-        if first["kind"] == "file_system" and first["name"] not in _WITH_PAGE_CACHE:
-            return False
-    return True
+    # Compression alone makes bytes fewer.
+    is_compressing = any(one.system == "btrfs" for one in FirstLayer.all_of(span))
+    least = _HARDLY if is_compressing else _REACHED
+    return any(share < least for share in first_shares(span, kind))
 
 
 RULE = Rule(
