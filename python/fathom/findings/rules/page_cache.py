@@ -35,7 +35,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         (run,) = one.runs
         origin = next(iter(_origins(run)), None)
         sure = _confidence(run, one.evidence, origin)
-        title = _MAY_HAVE if sure == "possible" else _MEASURED
+        title = _MAY_HAVE if sure == "possible" or run.load.is_direct else _MEASURED
         yield replace(
             one, confidence=sure, title=title, evidence=_with_counters(one.evidence, origin)
         )
@@ -55,9 +55,12 @@ def _with_counters(words: str, origin: Origin | None) -> str:
 def _confidence(run: Observed, words: str, origin: Origin | None) -> Confidence:
     """Return how sure it is that the cache answered what a warning is about."""
     kind = "write" if re.search(r"\bwrites? \(.*\bended\b", words) else "read"
-    if run.load.is_direct or (origin is not None and origin.answered_by == "unseen"):
-        # A loop device has a cache of its own, and a server decides what becomes of its file.
+    if origin is not None and origin.answered_by == "unseen":
+        # A server decides what becomes of its file.
         return "possible"
+    if run.load.is_direct:
+        # A loop device goes through the cache, and what came past that nobody counts.
+        return "likely"
     if _missed(run, kind) and caches_in_pages(run.result.raw["time_spans"][0]):
         return "certain"
     if kind == "write":
@@ -89,7 +92,8 @@ RULE = Rule(
         "The engine saw reads or writes go through the page cache. Certain where the counters of "
         "the first layer saw less than nine tenths of the bytes (of btrfs, which may compress "
         "them, less than a tenth) and the file system caches in pages; likely of other writes that "
-        "ended there, and of reads of which the cache held more than half; else possible."
+        "ended there, of reads of which the cache held more than half, and of loop devices that go "
+        "through it; else possible."
     ),
     place=100,
 )
