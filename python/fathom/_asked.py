@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["AskedLoad", "asked_load", "working_set_bytes"]
+__all__ = ["AskedLoad", "WorkingSet", "asked_load", "working_set", "working_set_bytes"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,71 @@ def _block_bytes(target: Mapping[str, Any]) -> float:
     reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
     share = target["write_percent"] / 100
     return float(mean(reads) * (1 - share) + mean(writes) * share)
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """What a load can touch, and whose that is where several hosts measured.
+
+    ``is_whole`` is whether it is that of all ``parts`` together, which have ranges of their own;
+    otherwise it is the greatest that one of them has.
+    """
+
+    bytes: int
+    parts: int
+    is_whole: bool
+    name: str
+
+    def words(self) -> str:
+        """Return its size, such as ``64 MiB of 2 hosts together``."""
+        size = size_words(self.bytes)
+        if self.parts == 1:
+            return size
+        if self.is_whole:
+            return f"{size} of {self.parts} {self.name}s together"
+        return f"{size} on each of {self.parts} {self.name}s"
+
+
+def working_set(raw: Mapping[str, Any]) -> WorkingSet:
+    """Return what the first time span of a result can touch of its first target."""
+    span, asked = raw["time_spans"][0], _asked_of(raw)
+    name = "host" if raw.get("hosts") else "part"
+    parts = [_part(one, span) for one in raw.get("parts", ())]
+    known = [one for one in parts if one is not None]
+    if len(known) < 2:  # noqa: PLR2004 - One alone is the whole.
+        return WorkingSet(working_set_bytes(asked, span["targets"]), 1, is_whole=True, name=name)
+    sizes = [working_set_bytes(one, [target]) for one, target in known]
+    is_whole = _are_apart([_range(one, target) for one, target in known])
+    size = sum(sizes) if is_whole else max(sizes)
+    return WorkingSet(size, len(known), is_whole, name)
+
+
+_Part = tuple["Mapping[str, Any]", "Mapping[str, Any]"]
+
+
+def _asked_of(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    asked: Mapping[str, Any] = raw["request"]["profile"]["time_spans"][0]["targets"][0]
+    return asked
+
+
+def _part(part: Mapping[str, Any], span: Mapping[str, Any]) -> _Part | None:
+    """Return what a part asked of its target, and that target; None of older results."""
+    first = part["time_spans"][0]["first_thread"]
+    rows = span["threads"][first]["targets"] if first < len(span["threads"]) else []
+    if not rows or "request" not in part:
+        return None
+    return _asked_of(part), span["targets"][rows[0]["target"]]
+
+
+def _range(asked: Mapping[str, Any], target: Mapping[str, Any]) -> tuple[int, int]:
+    size = int(target["size_bytes"])
+    return int(asked["base_bytes"]), min(int(asked["limit_bytes"]) or size, size)
+
+
+def _are_apart(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether no two ranges have a byte in common."""
+    ordered = sorted(ranges)
+    return all(one[1] <= two[0] for one, two in pairwise(ordered))
 
 
 def working_set_bytes(asked: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> int:

@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["FirstLayer", "Origin", "Reached"]
+__all__ = ["FirstLayer", "Origin", "Reached", "caches_in_pages", "first_shares"]
 
 _DEVICE = ("device", "not_counted")
+
+_WITH_PAGE_CACHE = frozenset(
+    (
+        *("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "gfs2", "hfsplus", "jfs"),
+        *("msdos", "nilfs2", "ntfs3", "ocfs2", "udf", "vfat", "xfs"),
+    )
+)
+"""File systems of this host's kernel whose files are cached in pages; ZFS and FUSE have others."""
 
 
 @dataclass(frozen=True)
@@ -98,3 +106,40 @@ class FirstLayer:
             )
             found.append(cls(layers[0]["name"], first["name"], first is layers[-1], reached))
         return tuple(found)
+
+
+def first_shares(data: Mapping[str, Any], kind: str) -> Iterator[float]:
+    """Return the share of the bytes of ``read`` or ``write`` that the first layer saw.
+
+    It is that of each target of a time span of the JSON form, of the first layer that counts.
+    """
+    for one, layers in _targets(data):
+        seen = next((layer["seen"] for layer in layers if layer["seen"] is not None), None)
+        asked = one["asked"][f"{kind}_bytes"]
+        if seen is not None and asked:
+            yield seen[f"{kind}_bytes"] / asked
+
+
+def caches_in_pages(data: Mapping[str, Any]) -> bool:
+    """Whether each target is a device, or lies on a file system that caches in pages."""
+    return all(_caches_in_pages(layers) for _, layers in _targets(data))
+
+
+def _caches_in_pages(layers: Sequence[Mapping[str, Any]]) -> bool:
+    # Memory that keeps its data (DAX) is read without any cache.
+    if any(layer["name"].startswith(("pmem", "dax")) for layer in layers):
+        return False
+    first = layers[0]
+    is_file_system = first["kind"] == "file_system"
+    is_known = not is_file_system or first["name"] in _WITH_PAGE_CACHE
+    return is_known and first["kind"] not in {"unseen", "memory", "nothing"}
+
+
+def _targets(
+    data: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Return each target of a time span with the layers beneath it, the nearest first."""
+    beneath = data.get("beneath") or {}
+    for one in beneath.get("targets", ()):
+        if one["layers"]:
+            yield one, [beneath["layers"][at] for at in one["layers"]]

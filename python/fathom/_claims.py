@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BEST_WORDS",
+    "CONFIDENCES",
     "FORBIDDING",
     "MARKS",
     "WEAKENING",
@@ -29,6 +30,9 @@ __all__ = [
     "doubts_of",
     "mark_of",
 ]
+
+CONFIDENCES = ("certain", "likely", "possible")
+"""How sure a finding is, from the surest to the least."""
 
 BEST_WORDS = "the best, or not shown to be 5 % worse"
 """What the mark at the best of several targets means."""
@@ -64,12 +68,13 @@ WEAKENING = (
     "io-errors",
     "idle-between-ios",
     "shared-blocks",
+    "no-room",
 )
 """Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijklmnop", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklmnopq", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 
@@ -140,11 +145,15 @@ def doubts_of(rules: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A finding about one run that speaks against its figures."""
+    """A finding about one run that speaks against its figures.
+
+    ``evidence`` is its sentence, of which one that is compared needs no more than the rest.
+    """
 
     rule: str
     title: str
     confidence: str
+    evidence: str = field(default="", compare=False)
 
     @property
     def is_sure(self) -> bool:
@@ -189,6 +198,16 @@ class ToldRuns:
             if one.rule in rules and one.is_sure
         }
         return tuple(found.values())
+
+    def legend(self) -> list[Doubt]:
+        """Return what each mark of a table of these runs means: the surest of each rule."""
+        found: dict[str, Doubt] = {}
+        for one in sorted(
+            (doubt for run in self.by_id.values() for doubt in run.doubts),
+            key=lambda doubt: CONFIDENCES.index(doubt.confidence),
+        ):
+            found.setdefault(one.rule, one)
+        return [found[rule] for rule in MARKS if rule in found]
 
     def evidence(self, run_id: int | None, name: str, value: float, unit: Unit) -> Evidence:
         """Return a figure of a run with the conditions under which it was measured."""

@@ -12,6 +12,7 @@ import pytest
 from fathom import Result
 from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess, key_figures
 from fathom.experiments.assess.side_by_side import side_by_side
+from fathom.findings.causes import HOST_IN_THE_WAY
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -257,3 +258,16 @@ def test_writes_that_a_flush_slows_keep_the_class(
     truth = Truth(servers=8, read_us=read_us, write_us=20.0, durable_us=durable_us)
     (one,) = assess(store, SimulatedStorage(store, {"": truth}), ["fast"], QUICK).targets
     assert "by its reads alone" not in one.verdict.headline
+
+
+@pytest.mark.parametrize("kind", sorted(HOST_IN_THE_WAY))
+def test_no_cause_of_the_host_is_forgotten_where_targets_are_compared(
+    store: Store, kind: str
+) -> None:
+    """Names of rules were listed here, without that of a hypervisor that took CPUs."""
+    busy = replace(SLOW, doubts=((kind, "29.0 % of CPU 0 were taken."),))
+    runner = SimulatedStorage(store, {"slow": busy, "": FAST})
+    found = assess(store, runner, ["fast", "slow"], QUICK)
+    assert found.comparison is not None
+    assert not any(one.is_known for one in found.comparison.figures)
+    assert not found.comparison.headline.startswith("fast ")

@@ -165,10 +165,31 @@ def test_one_side_without_a_device_is_named(store: Store) -> None:
 def test_rows_of_runs_that_a_finding_touches_have_its_letter(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_sweep(swept(store, STALLED))
+    """Below the table stood a title alone, and nowhere what had been seen."""
+    found = swept(store, STALLED)
+    show_sweep(found)
     text = capsys.readouterr().out
     assert text.count(f"[{MARKS['stalled']}]") == 6 + 1
-    assert f"[{MARKS['stalled']}] The target stalled." in text
+    (stalled,) = [one for one in found.doubts if one.rule == "stalled"]
+    assert stalled.evidence
+    assert f"[{MARKS['stalled']}] The target stalled (certain): {stalled.evidence}\n" in text
+
+
+@pytest.mark.parametrize("verb", ["sweep", "tune", "compare"])
+def test_each_letter_of_a_table_has_its_sentence_below_it(
+    store: Store, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    found = made(store, verb, NO_DEVICE)
+    if verb == "compare":
+        assert found.comparison is not None  # type: ignore[union-attr]
+        show_comparison(found.comparison)  # type: ignore[union-attr]
+    else:
+        {"sweep": show_sweep, "tune": show_tune}[verb](found)  # type: ignore[operator]
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [one for one in lines if one.startswith(f"[{MARKS['not-the-device']}] ")]
+    title, _, sentence = line.partition(" (certain): ")
+    assert title.endswith("Something else than the device answered")
+    assert sentence.endswith(".")
 
 
 def test_a_tuning_s_page_has_the_figures_of_the_tuning(store: Store) -> None:

@@ -92,6 +92,14 @@ def fleet(*rates: float, **first: object) -> Result:
     return Result.from_json(json.dumps(raw))
 
 
+def no_room(kind: str = "ENOSPC", **made: object) -> Result:
+    """Return a result of writes, of which some found no room."""
+    raw = json.loads(json.dumps(dict(fabricated(write=100, **made).raw)))  # type: ignore[arg-type]
+    (row,) = raw["time_spans"][0]["threads"][0]["targets"]
+    row["faults"] = [{"operation": "write", "kind": kind, "ios": 3, "outside_ios": 1}]
+    return Result.from_json(json.dumps(raw))
+
+
 def credits_used_up(after: float) -> FloatArray:
     """Return the rates of 10 s, of which the last six have this share of the first."""
     rates = noisy(10_000, 0.02)
@@ -103,6 +111,7 @@ CORE = ("core_saturated", "CPU 0 was 99.7 % busy.")
 # What each rule is made to show: the results of one target, and the level of its array.
 FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "nothing-completed": ([fabricated(rates=0.0)], None),
+    "no-room": ([no_room()], None),
     "past-the-knee": (sweep((1, 10e3, 100.0), (8, 40e3, 200.0), (32, 40.4e3, 800.0)), None),
     "not-enough-outstanding": (sweep((1, 10e3, 100.0), (2, 20e3, 100.0), (4, 38e3, 104.0)), None),
     "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
@@ -311,6 +320,22 @@ def test_runs_without_any_io_are_judged_by_one_rule_alone() -> None:
     assert found.where == "In 1 of 2 runs (run 1)."
     warned_of = fabricated(rates=0.0, warnings=[("no_io_completed", "Not one of 32.")])
     assert [one.evidence for one in find([warned_of])] == ["Not one of 32."]
+
+
+def test_a_file_system_that_ran_full_is_told_and_what_to_do() -> None:
+    """The finding was that I/Os failed: look at the kernel's log, and replace the disk."""
+    words = ("io_errors", "0 of 0 reads and 3 of 9 writes failed.")
+    found = {one.rule: one for one in find([no_room(warnings=[words])])}
+    assert "io-errors" not in found
+    told = found["no-room"]
+    assert "4 I/Os found no room to write (ENOSPC)" in told.evidence
+    assert told.target in told.evidence
+    assert "Make room" in told.remedy
+    assert "no other run" in told.remedy
+    # Before anything was measured, too.
+    (silent, *_) = [one for one in find([no_room(rates=0.0)]) if one.rule == "no-room"]
+    assert "ENOSPC" in silent.evidence
+    assert [one.rule for one in find([no_room("EIO", warnings=[words])])][:1] == ["io-errors"]
 
 
 def test_the_working_set_is_what_the_engine_says_that_the_load_can_touch() -> None:

@@ -68,6 +68,7 @@ OF_THE_RUN = {
     "network-loss",
     "network-share",
     "no-device-seen",
+    "no-room",
     "not-steady",
     "not-the-device",
     "nothing-completed",

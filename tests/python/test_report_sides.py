@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from fathom.report.collect.gather import gather
 from fathom.report.figure import Column, LeftOut
 from fathom.report.figures import figures_of
 from fathom.report.figures._shared_loads import COMPARED, Difference, shared_loads
-from fathom.report.figures.same_loads import same_loads
+from fathom.report.figures.same_loads import _intervals_words, same_loads
 from fathom.report.render.markdown import markdown
 from fathom.report.render.page import html_page
 from fathom.store import Store
@@ -27,7 +28,7 @@ from simulated_storage import SimulatedStorage, Truth
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.report.material import Material
+    from fathom.report.material import GridCell, Material
 
 QUICK = replace(EFFORTS["quick"], size_bytes=64 << 20)
 GRID = {"block": "4K,16K", "depth": "1..8"}
@@ -206,3 +207,40 @@ def test_an_assessment_without_cells_has_one_name_for_each(kept: Store) -> None:
     ids = [saved_assessment(kept, "/mnt/new") for _ in range(2)]
     names = [one.name for one in gather(kept, [f"e{one}" for one in ids]).sides]
     assert [one.partition(", ")[0] for one in names] == [f"/mnt/new (e{one}" for one in ids]
+
+
+def _words_of(shown: Any) -> str:  # noqa: ANN401 - A figure.
+    return json.dumps([view.spec for view in shown.views])
+
+
+def test_the_key_of_the_same_loads_has_the_letters_of_the_caption(kept: Store) -> None:
+    """The axis said *B - A*, and neither letter stood in the picture."""
+    shown = figures(gather(kept, [saved(kept), saved(kept, read_us=200.0)]))["same-loads"]
+    a, b = (column.name for column in shown.table.columns[2:4])
+    assert a.startswith("A: ")
+    assert a in _words_of(shown)
+    assert b in _words_of(shown)
+    # Loads in rows have no rules: their intervals are words.
+    assert ("Upright rules" in shown.caption) == ('"mark": {"type": "rule"' in _words_of(shown))
+
+
+def test_an_interval_of_one_side_is_not_denied_below_its_picture(kept: Store) -> None:
+    """*None of them has an interval* stood below the upright rules of one side."""
+    loads = shared_loads(gather(kept, [saved(kept), saved(kept, read_us=200.0)]).sides)
+    rising = [replace(one, rising="depth") for one in loads]
+
+    def said(*, a: bool, b: bool) -> str:
+        def known(cell: GridCell, *, is_known: bool) -> GridCell:
+            low, high = (900.0, 1100.0) if is_known else (None, None)
+            return replace(cell, iops_low=low, iops_high=high)
+
+        some = [
+            replace(one, a=known(one.a, is_known=a), b=known(one.b, is_known=b)) for one in rising
+        ]
+        return " ".join(_intervals_words(some))
+
+    assert said(a=True, b=True).startswith("Upright rules are intervals")
+    one_side = said(a=False, b=True)
+    assert "of values whose side tells" in one_side
+    assert "No difference has an interval" in one_side
+    assert "Upright" not in said(a=False, b=False)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fabricated import fabricated
 from fathom._digits import change_figures
 from fathom.experiments.axes import parse_axes
 from fathom.experiments.compare.interleaved import (
@@ -16,6 +17,7 @@ from fathom.experiments.compare.interleaved import (
 from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import gather, html_page, markdown
+from fathom.report.collect._again import again
 from fathom.store import Store
 from reported import called, column, figures, saved_comparison, saved_preparations
 from simulated_storage import SimulatedStorage, Truth
@@ -166,3 +168,28 @@ def test_rounds_show_the_window_in_which_they_were_steady(kept: Store, tmp_path:
     steady = figures(material)["steady-state"]
     assert column(steady, "IOPS") == outcome["values"]["iops"]
     assert "box-plots" in figures(material)
+
+
+def test_a_scale_is_repeated_by_the_fleet_that_measured_it(kept: Store) -> None:
+    """Its report had the loads of single runs, and no command for all of it."""
+    plan = {
+        "arguments": ["-d7", "-b64K", "x.dat"],
+        "counts": [1, 2],
+        "runner": "fleet:10.0.0.1:7000?tls=certs&hosts=a%2Cb&overlap=yes",
+    }
+    experiment_id = kept.experiments.begin("scale", "scale", plan)
+    for _ in range(2):
+        kept.runs.save(fabricated(), ["-b64K", "x.dat"], experiment_id=experiment_id)
+    kept.experiments.finish(experiment_id, "complete", outcome={"points": []})
+    (side,) = gather(kept, [f"e{experiment_id}"]).sides
+    assert side.commands[0] == (
+        "fathom scale --duration 7 --fleet 10.0.0.1:7000 --tls certs --hosts a,b --overlap -b64K "
+        "x.dat"
+    )
+
+
+def test_what_a_local_fleet_measured_is_repeated_with_it(kept: Store) -> None:
+    """The command had ``--runner fleet:local:2``, which no command takes."""
+    plan = {"arguments": ["-b64K", "x.dat"], "runner": "fleet:local:2"}
+    experiment = kept.experiments.get(kept.experiments.begin("scale", "mine", plan))
+    assert again(experiment) == "fathom scale --fleet local:2 --label mine -b64K x.dat"

@@ -162,9 +162,14 @@ def test_a_trend_tells_when_by_how_much_and_what_changed_with_it(kept: Store) ->
 
 
 def test_findings_stand_in_the_claims_of_a_trend(kept: Store) -> None:
-    warning = ("page_cache", "all reads")
+    words = "9 reads went through the page cache, which held 98.0 % of the 4 MiB."
     for rate in history():
-        result = fabricated(rates=float(rate), latency_ns=200.0, warnings=[warning])
+        result = fabricated(
+            rates=float(rate),
+            latency_ns=200.0,
+            caching="cached",
+            warnings=[("page_cache", words)],
+        )
         kept.runs.save(result, ["x.dat"])
     found = find_trend(kept, "1")
     assert found.claims[0].text.startswith("No verdict on a device")

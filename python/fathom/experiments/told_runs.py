@@ -57,4 +57,8 @@ def _doubts(result: Result, run_id: int | None) -> tuple[Doubt, ...]:
     if observed is None or result.raw["tool"]["name"] != OWN_TOOL:
         return ()
     found = apply(TargetEvidence("", [observed]))
-    return tuple(Doubt(one.rule, one.title, one.confidence) for one in found if one.rule in MARKS)
+    return tuple(
+        Doubt(one.rule, one.title, one.confidence, one.evidence)
+        for one in found
+        if one.rule in MARKS
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import asked_load, working_set_bytes
+from fathom._asked import asked_load, working_set
 from fathom.units import size_words
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Load:
     """What was asked of one target; ``depth`` is what each thread keeps outstanding.
 
     ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
-    by its range, stride, alignment, order and starts.
+    by its range, stride, alignment, order and starts: of hosts that split it, all together.
     """
 
     block_bytes: int
@@ -99,6 +99,11 @@ class Observed:
     def iops(self) -> float:
         """I/Os per second, reads and writes."""
         return self.result.total.iops
+
+    @property
+    def working_set_words(self) -> str:
+        """How much the load can touch; of several hosts, whose that is."""
+        return working_set(self.result.raw).words()
 
     @property
     def warned(self) -> set[str]:
@@ -218,7 +223,7 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
-        working_set_bytes=working_set_bytes(asked, result.raw["time_spans"][0]["targets"]),
+        working_set_bytes=working_set(result.raw).bytes if result.raw["time_spans"] else 0,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+from fathom._claims import CONFIDENCES
 from fathom._provenance import memory_bytes
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
@@ -13,13 +14,10 @@ from fathom.findings.rules import collected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fathom.findings.finding import Confidence
     from fathom.result import Result
 
 __all__ = ["RULES", "apply", "find"]
 
-# From the surest to the least.
-CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 RULES: tuple[Rule, ...] = collected()
 

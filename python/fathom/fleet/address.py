@@ -104,8 +104,10 @@ class FleetAddress:
 
     def words(self) -> list[str]:
         """Return the options that name it; none where a store may lead there alone."""
-        if not self.needs_consent:
-            return []
+        return self.options() if self.needs_consent else []
+
+    def options(self) -> list[str]:
+        """Return the options that name it, wherever it is."""
         found = ["--fleet", self.address, *(["--tls", self.tls] if self.tls else [])]
         found += ["--hosts", ",".join(self.hosts)] if self.hosts else []
         found += ["--overlap"] if self.overlap else []

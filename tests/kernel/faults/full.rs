@@ -82,6 +82,7 @@ fn a_full_file_system_ends_the_run_with_a_partial_result_in_each_form() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{form}: {told}");
         assert!(told.contains("No space left on device"), "{form}: {told}");
+        assert!(told.contains("make room where it lies"), "{form}: {told}");
         assert!(written.contains("ENOSPC"), "{form}: {written}");
         match form {
             "-Rtext" => {

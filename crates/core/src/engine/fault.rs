@@ -99,6 +99,12 @@ fn in_words(errno: i32) -> String {
     if fathom_sys::errno::name(errno) == "EBADE" {
         return format!("{error}: another initiator has reserved it (SCSI reservation conflict)");
     }
+    if Kind::of_errno(errno) == Kind::NoSpace {
+        return format!(
+            "{error} (a full file system or a thin volume); make room where it lies, and write the whole range \
+             once before it is measured"
+        );
+    }
     error.to_string()
 }
 
@@ -140,5 +146,21 @@ impl IoFault {
             "thread {thread}: {verb} of {bytes} bytes at offset {offset} of '{name}' moved only {moved} bytes, \
              {seconds:.2} s after the load began; {why}"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "No space left on device" alone tells nobody what to do next.
+    #[test]
+    fn where_there_is_no_room_it_is_said_what_to_do() {
+        let failure = Failure::of(Operation::Write, 4096, -28).expect("it failed");
+        let (operation, bytes) = (Operation::Write, 4096);
+        let fault = IoFault { stream: 0, operation, offset_bytes: 0, bytes, failure, after_ns: 0 };
+        let words = fault.describe(1, "x.dat", 8192);
+        assert!(words.starts_with("thread 1: write of 4096 bytes at offset 0 of 'x.dat' failed"));
+        assert!(words.contains("make room where it lies"), "{words}");
     }
 }

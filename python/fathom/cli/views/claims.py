@@ -11,7 +11,9 @@ from fathom import findings
 from fathom._claims import MARKS, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from fathom._claims import Doubt
 
 __all__ = ["legend_of", "row_mark", "show_legend"]
 
@@ -33,8 +35,17 @@ def legend_of(rules: Iterable[str], names: Mapping[str, str] | None = None) -> s
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def show_legend(rows: Iterable[Iterable[str]]) -> None:
-    """Print what the letters of a table mean, if there are any."""
-    words = legend_of(chain.from_iterable(rows))
-    if words:
-        typer.echo(words)
+def show_legend(rows: Iterable[Iterable[str]], doubts: Sequence[Doubt] = ()) -> None:
+    """Print what the letters of a table mean, if there are any.
+
+    Each of ``doubts`` has a line of its own, with its sentence; other letters have their titles.
+    """
+    shown = {*chain.from_iterable(rows)}
+    known = [one for one in doubts if one.rule in shown]
+    words = legend_of(shown - {one.rule for one in known})
+    for line in (*map(_doubt_line, known), *filter(None, [words])):
+        typer.echo(line)
+
+
+def _doubt_line(one: Doubt) -> str:
+    return f"[{MARKS[one.rule]}] {one.title} ({one.confidence}): {one.evidence}"

@@ -57,7 +57,7 @@ def show_comparison(found: RunComparison) -> None:
     if found.claims:
         typer.echo(found.claims[0].text)
     console().print(text_table("", columns, rows))
-    show_legend([found.rules])
+    show_legend([found.rules], found.doubts)
     for claim in found.claims:
         # The table above has the changes of all figures.
         if claim.key != "headline" and not claim.key.startswith("change-"):

@@ -76,7 +76,7 @@ def show_sweep(found: Sweep) -> None:
     columns = (*(f"{name}>" for name in names), "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>")
     rows = [[*cell.parameters.values(), *_figures(cell)] for cell in found.cells]
     console().print(text_table("", (*columns, "source"), rows, spare=_SPARE))
-    show_legend(cell.findings for cell in found.cells)
+    show_legend((cell.findings for cell in found.cells), found.doubts)
     for claim in found.claims:
         typer.echo(claim.text)
     typer.echo(f"It took {clock_words(found.elapsed_s)}.")

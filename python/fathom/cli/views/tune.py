@@ -75,7 +75,7 @@ def show_tune(found: Tuning) -> None:
     columns = ("threads>", "depth>", "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>", "run")
     ordered = sorted(found.points, key=lambda one: (one.threads, one.depth))
     console().print(text_table("", columns, [_row(point) for point in ordered], spare=_SPARE))
-    show_legend(point.findings for point in found.points)
+    show_legend((point.findings for point in found.points), found.doubts)
     for claim in found.claims:
         typer.echo(claim.text)
 

@@ -10,9 +10,9 @@ from fathom._claims import FORBIDDING, WEAKENING
 from fathom._digits import known_words
 from fathom.experiments.assess._common_loads import of_common_loads, partial_words
 from fathom.experiments.assess._same_storage import one_device, one_target, shared_devices
-from fathom.experiments.assess.claim_maker import rules_of
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
+from fathom.findings.causes import HOST_IN_THE_WAY, causes_of
 from fathom.stats import pooled_spread
 from fathom.units import size_words, time_words
 
@@ -34,8 +34,6 @@ _WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
 # Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
 _ALIKE = 1.05
 _SEVERAL = 2
-# Of these, an interval tells the noise of the run, and not how far the target differs.
-_DISTURBING = ("cpu-contended", "cpu-taken-away", "suspended")
 # An interval that is so many times as wide as its figure tells nothing.
 _MOST_WIDE = 100.0
 # From here on a share is a fraction, and no percentage.
@@ -227,8 +225,11 @@ def _half_width(plan: TargetCells, figure: KeyFigure) -> float | None:
 
 
 def _is_disturbed(one: AssessedCell) -> bool:
-    """Whether something of this machine kept the run from measuring."""
-    return not {*rules_of(one)}.isdisjoint(_DISTURBING)
+    """Whether something of this machine kept the run from measuring.
+
+    Then an interval tells the noise of the run, and not how far the target differs.
+    """
+    return one.result is not None and not causes_of(one.result).isdisjoint(HOST_IN_THE_WAY)
 
 
 def _is_alike(factor: float | None, between: tuple[float, float] | None) -> bool:

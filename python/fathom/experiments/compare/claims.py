@@ -70,7 +70,9 @@ def with_claims(
         )
         for name in found.metrics
     }
-    return replace(found, claims=compare_claims(found, a, b, evidence))
+    both = ToldRuns({**b.by_id, **a.by_id})
+    claims = compare_claims(found, a, b, evidence)
+    return replace(found, claims=claims, doubts=both.legend())
 
 
 def _figure(told: ToldRuns, run: StoredRun, metric: str) -> Evidence | None:

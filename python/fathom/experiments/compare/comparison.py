@@ -10,7 +10,7 @@ from fathom.metrics import higher_is_better
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fathom._claims import Claim
+    from fathom._claims import Claim, Doubt
     from fathom.experiments.compare.gate import Verdict
     from fathom.stats import Comparison, DistributionComparison
 
@@ -50,6 +50,7 @@ class RunComparison:
     verdicts: Sequence[Verdict] = ()
     notes: Sequence[str] = ()
     claims: Sequence[Claim] = ()
+    doubts: Sequence[Doubt] = ()
 
     @property
     def rules(self) -> list[str]:

@@ -37,7 +37,7 @@ def told_sweep(store: Store, found: Sweep) -> Sweep:
         else cell
         for cell in found.cells
     ]
-    return replace(found, cells=cells, claims=sweep_claims(plain, told))
+    return replace(found, cells=cells, claims=sweep_claims(plain, told), doubts=told.legend())
 
 
 def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:

@@ -11,7 +11,7 @@ from fathom._tables import CELLS, cell_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fathom._claims import Claim
+    from fathom._claims import Claim, Doubt
     from fathom.experiments.sweep._latency import Latencies
     from fathom.runners import Figures
 
@@ -121,6 +121,8 @@ class Sweep(Tabular):
         How long this session took, in seconds.
     claims
         What it says, the headline first; each with the runs that it rests on.
+    doubts
+        What the marks of its rows mean: of each rule the surest finding, with its sentence.
 
     """
 
@@ -135,6 +137,7 @@ class Sweep(Tabular):
     probed: int = 0
     stood_apart: int = 0
     claims: list[Claim] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
 
     def count(self, source: Source) -> int:
         """Return how many cells have this source."""

@@ -31,7 +31,7 @@ def told_tuning(store: Store, found: Tuning) -> Tuning:
         else one
         for one in found.points
     ]
-    return replace(found, points=points, claims=tune_claims(plain, told))
+    return replace(found, points=points, claims=tune_claims(plain, told), doubts=told.legend())
 
 
 def best_points(outcome: TuningOutcome) -> list[PointOutcome]:

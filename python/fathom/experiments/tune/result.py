@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fathom._claims import Claim
+    from fathom._claims import Claim, Doubt
     from fathom.experiments.tune._confirm import Confirmation
     from fathom.experiments.tune.knee_search import Estimate, Goal
     from fathom.runners import Figures
@@ -153,6 +153,8 @@ class Tuning:
         How long this session took, in seconds.
     claims
         What it says, the headline first; each with the runs that it rests on.
+    doubts
+        What the marks of its rows mean: of each rule the surest finding, with its sentence.
 
     """
 
@@ -170,6 +172,7 @@ class Tuning:
     loads: list[TunedLoad]
     elapsed_s: float
     claims: list[Claim] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
 
     @property
     def is_confirmed(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED
 from fathom.findings.finding import Noticed, Rule
-from fathom.units import size_words, time_words
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         if large_ns >= _STEP * small_ns:
             yield Noticed(
                 f"{large.load.words()} took {time_words(small_ns)} within "
-                f"{size_words(small.load.working_set_bytes)}, and {time_words(large_ns)} within "
-                f"{size_words(large.load.working_set_bytes)}, both past the page cache.",
+                f"{small.working_set_words}, and {time_words(large_ns)} within "
+                f"{large.working_set_words}, both past the page cache.",
                 "Measure with a working set as large as the application's, and larger than the "
                 "cache of drive and array.",
                 "likely",

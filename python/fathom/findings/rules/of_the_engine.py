@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fathom.findings.causes import HOST_IN_THE_WAY, NOTHING, OTHERS_ANSWERED
 from fathom.findings.finding import Rule
+from fathom.findings.rules.ran_full import is_room_alone
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def _stalled_s(run: Observed, noticed: Noticed) -> float:
     ]
     whole_ns = sum(span["measured_ns"] for span in spans)
     return float(max(lengths, default=whole_ns) / NS_PER_S)
+
+
+def _failed(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell of I/Os that failed for another reason than that there was no room."""
+    for one in evidence.warned("certain", "io_errors"):
+        (run,) = one.runs
+        if not is_room_alone(run):
+            yield one
 
 
 RULES = (
@@ -146,16 +155,6 @@ RULES = (
         explained_by=NOTHING,
         fires_when="A file that was only read held fewer blocks after the run.",
         place=90,
-    ),
-    # It looked while it measured.
-    Rule(
-        "page-cache",
-        "The page cache was measured",
-        "open(2), O_DIRECT; the engine's warning page_cache",
-        _warned("certain", "page_cache"),
-        explained_by=NOTHING,
-        fires_when="The engine saw reads or writes go through the page cache.",
-        place=100,
     ),
     # The engine looked before it read.
     Rule(
@@ -248,9 +247,11 @@ RULES = (
         "io-errors",
         "I/Os failed",
         "read(2), write(2): errors; the engine's warning io_errors",
-        _warned("certain", "io_errors"),
+        _failed,
         explained_by=NOTHING,
-        fires_when="At least one I/O of the measured time failed.",
+        fires_when=(
+            "At least one I/O of the measured time failed, unless all that failed found no room."
+        ),
         place=65,
     ),
     # It adds up the time without I/Os.

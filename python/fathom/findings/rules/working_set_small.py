@@ -23,14 +23,14 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Judge the greatest working set that was measured."""
     if not evidence.observed:
         return
-    greatest = max(evidence.observed, key=lambda one: one.load.working_set_bytes).load
+    greatest = max(evidence.observed, key=lambda one: one.load.working_set_bytes)
     cached = not any(one.load.is_direct for one in evidence.observed)
     least = max(_LEAST_BYTES, 2 * evidence.memory_bytes if cached else 0)
-    if greatest.working_set_bytes < least:
+    if greatest.load.working_set_bytes < least:
         which = "of the runs that the device answered " if evidence.left_out_count else ""
         words = "the host's memory and " if cached else ""
         yield Noticed(
-            f"The greatest working set {which}was {size_words(greatest.working_set_bytes)}; {words}"
+            f"The greatest working set {which}was {greatest.working_set_words}; {words}"
             f"the cache of a drive or array may hold {size_words(least)}.",
             f"Measure at least {size_words(least)}, better three quarters of the device.",
             "possible",

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from fathom.experiments import assess as assessing
-from fathom.tools.choose import OWN_RUNNER
+from fathom.tools.choose import OWN_RUNNER, fleet_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,14 +34,22 @@ def again(experiment: Experiment) -> str:
         "sweep": _sweep,
         "tune": _tune,
         "compare": _compare,
+        "scale": _scale,
     }.get(experiment.verb)
     words = ([], [*plan.get("arguments", ())]) if make is None else make(plan)
-    runner = plan.get("runner", OWN_RUNNER)
-    other = [] if runner == OWN_RUNNER else ["--runner", runner]
+    other = _runner(str(plan.get("runner", OWN_RUNNER)))
     named = experiment.verb != "assess" and experiment.name not in ("", experiment.verb)
     label = ["--label", experiment.name] if named else []
     head, tail = words
     return shlex.join(["fathom", experiment.verb, *head, *other, *label, *tail])
+
+
+def _runner(name: str) -> list[str]:
+    """Return the options that name a runner; a fleet has its own, and ``--runner`` knows none."""
+    fleet = fleet_named(name)
+    if fleet is not None:
+        return fleet.options()
+    return [] if name == OWN_RUNNER else ["--runner", name]
 
 
 _Words = tuple[list[str], list[str]]
@@ -129,3 +137,12 @@ def _compare(plan: Mapping[str, Any]) -> _Words:
         *words,
         *(word for one in plan.get("conditions", ()) for word in ("--fail-if", one)),
     ], []
+
+
+def _scale(plan: Mapping[str, Any]) -> _Words:
+    """Return the words of a scale, whose duration stands first among its arguments."""
+    first, *rest = [str(one) for one in plan["arguments"]]
+    duration = first.removeprefix("-d")
+    if first.startswith("-d") and duration.isdigit():
+        return ["--duration", duration], rest
+    return [], [first, *rest]

@@ -290,6 +290,11 @@ def _of_runs(store: Store, experiment: Experiment, complete: Sequence[RunSummary
     return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
 
 
+def _of_scale(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    (side,) = _of_runs(store, experiment, complete)
+    return [replace(side, commands=(again(experiment), *side.commands))]
+
+
 SIDES: Mapping[str, Callable[[Store, Experiment, Sequence[RunSummary]], list[Side]]] = {
     "assess": _of_assess,
     "prepare": _of_prepare,
@@ -298,6 +303,7 @@ SIDES: Mapping[str, Callable[[Store, Experiment, Sequence[RunSummary]], list[Sid
     "compare": _of_compare,
     "repeat": _of_repeat,
     "density": _of_density,
+    "scale": _of_scale,
 }
 """What the report shows of the experiments of a verb; of others, their runs."""
 

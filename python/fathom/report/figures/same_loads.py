@@ -29,8 +29,20 @@ __all__ = ["same_loads"]
 _NAME, _TITLE = "same-loads", "The same loads on both sides"
 _CAPTION = (
     "Each load that both sides have: A is {a}, B is {b}. The difference is that of B from A, in "
-    "percent of A; rules are intervals at 95 % confidence, where both sides tell how well their "
-    "means are known. A difference whose interval holds 0 may be noise."
+    "percent of A."
+)
+_RULES = (
+    "Upright rules are intervals at 95 % confidence: of a value where that side tells how well its "
+    "mean is known, of a difference where both do. A difference whose interval holds 0 may be "
+    "noise."
+)
+_RULES_OF_ONE = (
+    "Upright rules are intervals at 95 % confidence, of values whose side tells how well their "
+    "means are known."
+)
+_ROWS_RULES = (
+    "Intervals at 95 % confidence stand in the words of each load, where both sides tell how well "
+    "their means are known. A difference whose interval holds 0 may be noise."
 )
 _OF_FIO = (
     "fio counts I/Os whole that were in flight when its warm-up ended: its mean latency is higher "
@@ -53,18 +65,29 @@ def same_loads(material: Material) -> Figure | LeftOut | None:
         why = f"No comparison of devices: the numbers of {' and '.join(barred)} are not a device's."
         return LeftOut(_NAME, _TITLE, why)
     names = [side.name for side in material.sides]
+    # The lower panel and the caption speak of A and B: the key says which is which.
+    lettered = [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)]
     views = [
-        View(_spec(compared, some, names), {"Shown": compared.name, **choice})
+        View(_spec(compared, some, lettered), {"Shown": compared.name, **choice})
         for compared in COMPARED
         for choice, some in _together(compared, loads)
     ]
-    told = (*_overall(loads), *_without_interval(loads), *unlike)
+    told = (*_intervals_words(loads), *_overall(loads), *unlike)
     caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *told])
     if len({side.tool for side in material.sides}) > 1 and any(
-        side.tool.startswith("fio") for side in material.sides
+        side.tool.startswith("fio") and _may_have_warmed_up(side) for side in material.sides
     ):
         caption = f"{caption} {_OF_FIO}"
     return Figure(_NAME, _TITLE, caption, views, _table(loads, names))
+
+
+def _may_have_warmed_up(side: Side) -> bool:
+    """Whether a warm-up ended with I/Os in flight; of imports nobody knows."""
+    requests = [one.result.raw.get("request") if one.result else None for one in side.runs]
+    return not requests or any(
+        one is None or any(span.get("warm_up_s") for span in one["profile"]["time_spans"])
+        for one in requests
+    )
 
 
 def _together(
@@ -96,13 +119,27 @@ def _mean_words(mean: Difference) -> str:
     return f"{Difference(mean.percent).words} on average, {' to '.join(ends)} load by load"
 
 
-def _without_interval(loads: Sequence[SharedLoad]) -> Iterable[str]:
+def _intervals_words(loads: Sequence[SharedLoad]) -> Iterable[str]:
+    """Say which intervals the pictures have, as rules or in words; or that they have none."""
     found = [compared.difference(one) for compared in COMPARED for one in loads]
     if all(one is None or one.low_percent is None for one in found):
+        if any(_has_rule(one) for one in loads):
+            yield _RULES_OF_ONE
         yield (
-            "None of them has an interval, so that any difference may be noise; fathom compare "
+            "No difference has an interval, so that any of them may be noise; fathom compare "
             "--run tells which are not."
         )
+        return
+    if any(one.rising for one in loads):
+        yield _RULES
+    if not all(one.rising for one in loads):
+        yield _ROWS_RULES
+
+
+def _has_rule(load: SharedLoad) -> bool:
+    """Whether a value of the load has an interval in the upper panel."""
+    values = ((compared, cell) for compared in COMPARED for cell in (load.a, load.b))
+    return bool(load.rising) and any(one.interval(cell) is not None for one, cell in values)
 
 
 def _unlike(sides: Sequence[Side]) -> Iterable[str]:

@@ -383,6 +383,34 @@ fn others_on_the_disk_do_not_stand_in_for_writes_that_shrank_above_a_loop_device
     assert_eq!(sentence, "all of 10,000 writes (39.1 MiB) reached sda");
 }
 
+/// A compressed file on btrfs was read without a single read of the loop device below it, and the remedy was to
+/// attach that with --direct-io.
+#[test]
+fn a_remedy_names_no_layer_that_nothing_came_to() {
+    let told = |system: &str, reached: u64| {
+        let mut fake = Fake::new();
+        fake.write("a.img", "x");
+        fake.loop_over(2, "/a.img", false);
+        fake.mount(&format!("7:2 / /data rw - {system} /dev/loop2 rw"));
+        let span = plan(&["/data/x.dat"]);
+        let observed = fake.observe(&span, |fake| {
+            fake.counts("loop2", [READS, reached, 0, 0]);
+            fake.counts("sda", [0; 4]);
+            fake.fetched(reached);
+        });
+        let result = result(&span, observed, &[(READS, 0)]);
+        assert_eq!(result.warnings[0].kind, WarningKind::NotTheDevice);
+        result.warnings[0].remedy.clone()
+    };
+    let btrfs = told("btrfs", 0);
+    assert!(btrfs.contains("without compression") && !btrfs.contains("losetup"), "{btrfs}");
+    assert!(btrfs.ends_with("those of btrfs"), "{btrfs}");
+    let ext4 = told("ext4", BYTES / 2);
+    assert!(ext4.contains("-w100 -Zr") && !ext4.contains("losetup"), "{ext4}");
+    // What came as far as the loop device, its page cache answered.
+    assert!(told("btrfs", BYTES).contains("losetup --direct-io=on"));
+}
+
 /// A loop device that goes through the page cache lies over one that does not and that saw no write at all:
 /// "cannot be told", as others wrote to the disk.
 #[test]

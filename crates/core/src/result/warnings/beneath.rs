@@ -151,11 +151,42 @@ fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = 
     beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]))
 }
 
+/// A layer that saw less of the bytes than this was not reached by all.
+const REACHED: f64 = 0.9;
+
+/// The file system that kept back what did not come as far as the first layer beneath it that counts. No layer
+/// further down can have kept it, whatever is set there.
+fn kept_back_by<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> Option<&'a str> {
+    let system = layers(seen, origin).next().filter(|one| one.kind == LayerKind::FileSystem)?;
+    let first = layers(seen, origin).find_map(|one| one.seen)?;
+    let asked = origin.asked;
+    let both = [(asked.read_bytes, first.read_bytes), (asked.write_bytes, first.write_bytes)];
+    let came = |&(asked, seen): &(u64, u64)| asked > 0 && seen as f64 >= REACHED * asked as f64;
+    (!is_of_all(origin) && !both.iter().any(came)).then_some(system.name.as_str())
+}
+
+/// What to do where a file system kept back what was asked of it past the page cache.
+fn reach_past(system: &str) -> String {
+    let step = if system == "btrfs" {
+        "measure a file that was written whole and without compression (chattr +m before it is written, or a \
+         mount without compress)"
+    } else {
+        "write the whole range once with random data (-w100 -Zr)"
+    };
+    either(&[step.to_owned(), format!("read the figures as those of {system}")])
+}
+
 /// What lets I/Os reach the device, as far as it is not done already.
 fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let target = &seen.span.targets[origin.target as usize];
+    let is_past_the_cache = !target.open.mapped && target.open.direct;
+    if let Some(system) = kept_back_by(seen, origin).filter(|_| is_past_the_cache) {
+        if !is_served(seen, origin) {
+            return reach_past(system);
+        }
+    }
     let mut steps = Vec::new();
-    if target.open.mapped || !target.open.direct {
+    if !is_past_the_cache {
         steps.push("bypass the page cache (-Su)");
     }
     // Its own cache is another one: who bypasses only one of them measures the other.

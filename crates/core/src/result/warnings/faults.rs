@@ -3,6 +3,7 @@
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
 use super::words::{count, grouped};
+use crate::errors::Kind;
 use crate::plan::TargetPlan;
 use crate::units::NANOS_PER_SEC;
 
@@ -36,16 +37,32 @@ fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
     if counts.read_errors + counts.write_errors == 0 {
         return None;
     }
+    let full = full_ios(seen, index);
     let evidence = format!(
-        "{} of {} reads and {} of {} writes failed; rates and latencies are of the others only",
+        "{} of {} reads and {} of {} writes failed{}; rates and latencies are of the others only",
         grouped(counts.read_errors),
         grouped(counts.read_errors + counts.read_ios),
         grouped(counts.write_errors),
         grouped(counts.write_errors + counts.write_ios),
+        if full == 0 {
+            String::new()
+        } else {
+            format!(", {} of them as there was no room left (ENOSPC)", grouped(full))
+        },
     );
-    let remedy = "look for the target's errors in the kernel's log, and repair or replace it";
+    let remedy = if full == 0 {
+        "look for the target's errors in the kernel's log, and repair or replace it"
+    } else {
+        "make room where it lies (a full file system or a thin volume), write the whole range once (-w100 -Zr), and run it again"
+    };
     let warning = seen.warning(WarningKind::IoErrors, evidence, remedy.to_owned());
     Some(seen.about(target, warning))
+}
+
+/// I/Os of the measured time that found no room where a target lies.
+fn full_ios(seen: &Seen, index: usize) -> u64 {
+    let faults = seen.uses(index).flat_map(|(_, used)| &used.faults);
+    faults.filter(|one| one.error == Some(Kind::NoSpace)).map(|one| one.ios).sum()
 }
 
 fn short_ios(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {

@@ -17,6 +17,10 @@ const LEAST_NS: u64 = 1_000_000;
 pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
     let sum = of_span(seen.measured, Kind::Total);
     let (service, response) = (&sum.latency, &sum.response);
+    // What failed before the measured time has nothing to be late.
+    if service.count() == 0 {
+        return None;
+    }
     let (service_ns, response_ns) = (service.quantile_ns(0.99), response.quantile_ns(0.99));
     if response_ns < service_ns.saturating_mul(FACTOR) || response_ns - service_ns < LEAST_NS {
         return None;

@@ -8,8 +8,9 @@ mod targets;
 use std::path::Path;
 
 use super::*;
+use crate::errors::Kind;
 use crate::guard::fixture::{span, target, thread};
-use crate::measure::IntervalSeries;
+use crate::measure::{FaultCount, IntervalSeries};
 use crate::plan::{Burst, EngineKind, Order, Pace};
 use crate::request::{Profile, Request};
 use crate::result::{
@@ -439,6 +440,23 @@ fn errors_and_short_ios_are_counted() {
     assert_eq!(case.all(), []);
     case.used(1).read.short_ios = 7;
     has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20,007", "4,096 bytes"]);
+}
+
+/// A file system that ran full sent people to the kernel's log, and to replace the disk.
+#[test]
+fn writes_that_found_no_room_are_told_as_such() {
+    let mut case = Case::new(1);
+    case.used(0).write.errors = 5;
+    case.used(0).faults = vec![FaultCount {
+        operation: "write".to_owned(),
+        kind: "ENOSPC".to_owned(),
+        error: Some(Kind::NoSpace),
+        ios: 5,
+        outside_ios: 0,
+    }];
+    let found = case.only(WarningKind::IoErrors);
+    has(&found.evidence, &["5 of 5 writes failed, 5 of them as there was no room left (ENOSPC)"]);
+    has(&found.remedy, &["make room where it lies"]);
 }
 
 #[test]
