@@ -180,10 +180,11 @@ fn reach_past(system: &str) -> String {
 fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let target = &seen.span.targets[origin.target as usize];
     let is_past_the_cache = !target.open.mapped && target.open.direct;
-    if let Some(system) = kept_back_by(seen, origin).filter(|_| is_past_the_cache) {
-        if !is_served(seen, origin) {
-            return reach_past(system);
-        }
+    let kept_back = kept_back_by(seen, origin).filter(|_| is_past_the_cache);
+    if let Some(system) = kept_back
+        && !is_served(seen, origin)
+    {
+        return reach_past(system);
     }
     let mut steps = Vec::new();
     if !is_past_the_cache {
