@@ -29,7 +29,7 @@ fn result(plan: &SpanPlan, measured_ns: u64) -> RunResult {
     let request = TimeSpan { interval_series: true, interval_ms: 100, ..TimeSpan::default() };
     let profile = Profile { time_spans: vec![request], ..Profile::default() };
     let request = Request::new(profile, RunOptions::default());
-    assemble(provenance, &request, &[(plan, measured)])
+    assemble(provenance, &request, vec![(plan, measured)])
 }
 
 fn plan() -> SpanPlan {

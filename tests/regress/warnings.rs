@@ -30,7 +30,7 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
         ..SpanMeasurements::nothing(Ending::Complete)
     };
     let measured: Vec<_> = (0..spans).map(|_| (&plan, ended())).collect();
-    let result = assemble(provenance, &Request::default(), &measured);
+    let result = assemble(provenance, &Request::default(), measured);
     RunResult { warnings, ..result }
 }
 

@@ -39,7 +39,7 @@ fn accounted_ns(rows: &[&Value], slots: &Value) -> u64 {
 fn check(plan: &SpanPlan, measured: SpanMeasurements) {
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
-    let result = assemble(provenance, &Request::default(), &[(plan, measured)]);
+    let result = assemble(provenance, &Request::default(), vec![(plan, measured)]);
     let result = serde_json::to_value(&result).unwrap();
     let span = &result["time_spans"][0];
     let whole_ns =

@@ -17,7 +17,7 @@ pub(crate) fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     let measurements = simulate(&span, device).unwrap().measurements;
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
-    let mut result = assemble(provenance, &Request::default(), &[(&span, measurements)]);
+    let mut result = assemble(provenance, &Request::default(), vec![(&span, measurements)]);
     let plan = Plan { precreate: Vec::new(), spans: vec![span], verify: None };
     result.warnings = warnings::after(&plan, &result, &[]);
     result.warnings = result.warnings.into_iter().map(Warning::in_sentences).collect();

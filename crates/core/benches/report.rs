@@ -38,7 +38,7 @@ fn result() -> RunResult {
         started_at_unix_s: 0,
         host: Host::default(),
     };
-    assemble(provenance, &Request::new(profile, RunOptions::default()), &[(&plan, measured)])
+    assemble(provenance, &Request::new(profile, RunOptions::default()), vec![(&plan, measured)])
 }
 
 fn benches(criterion: &mut Criterion) {

@@ -22,18 +22,18 @@ pub struct DirectionRecord {
     pub latency: Option<LatencyHistogram>,
     /// Response times, from the intended start; absent when latency is not measured, or when I/Os are
     /// issued without a schedule and so have no intended start of their own.
-    pub response: Option<LatencyHistogram>,
+    pub response: Option<Box<LatencyHistogram>>,
     /// I/Os per interval; empty when no series is kept.
     pub series: IntervalSeries,
     /// I/Os per interval by their latency; absent when that is not kept.
     pub interval_latency: Option<IntervalFields>,
     /// What was in flight at both ends of the measured time.
     pub edges: Edges,
-    /// Ages of what was in flight at the end; empty when latency is not measured.
-    pub ages: LatencyHistogram,
-    /// How late what was in flight at the end, or due and not issued, was then; empty when response times
-    /// are not kept.
-    pub lateness: LatencyHistogram,
+    /// Ages of what was in flight at the end; absent if nothing was, or when latency is not measured.
+    pub ages: Option<Box<LatencyHistogram>>,
+    /// How late what was in flight at the end, or due and not issued, was then; absent if nothing was, or
+    /// when response times are not kept.
+    pub lateness: Option<Box<LatencyHistogram>>,
 }
 
 /// What one thread did to one target.
@@ -97,7 +97,7 @@ impl DirectionRecord {
     fn new(measure_latency: bool, paced: bool, intervals: usize) -> Self {
         Self {
             latency: measure_latency.then(LatencyHistogram::new),
-            response: (measure_latency && paced).then(LatencyHistogram::new),
+            response: (measure_latency && paced).then(Box::default),
             series: IntervalSeries::new(intervals),
             ..Self::default()
         }
@@ -202,10 +202,10 @@ impl Recorder {
         let record = self.record_of(target, operation);
         record.edges.at_end.add(age_ns);
         if record.latency.is_some() {
-            record.ages.record(age_ns);
+            record.ages.get_or_insert_default().record(age_ns);
         }
         if record.response.is_some() {
-            record.lateness.record(late_ns);
+            record.lateness.get_or_insert_default().record(late_ns);
         }
     }
 
@@ -224,7 +224,7 @@ impl Recorder {
         let record = self.record_of(target, operation);
         record.edges.not_issued.add_several(ios, late_ns);
         if record.response.is_some() {
-            record.lateness.record_several(late_ns, ios);
+            record.lateness.get_or_insert_default().record_several(late_ns, ios);
         }
     }
 

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::engine::offsets::Reach;
 use crate::measure::{
-    CpuTimes, DirectionRecord, Edges, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
-    interval_length_ns,
+    CpuTimes, DirectionRecord, Edges, Ending, SpanMeasurements, TargetRecord, ThreadMeasurements,
+    WaitCounters, interval_length_ns,
 };
 use crate::plan::{SpanPlan, TargetKind};
 use crate::request::Request;
@@ -30,7 +30,7 @@ pub struct Provenance {
 pub fn assemble(
     provenance: Provenance,
     request: &Request,
-    spans: &[(&SpanPlan, SpanMeasurements)],
+    spans: Vec<(&SpanPlan, SpanMeasurements)>,
 ) -> RunResult {
     RunResult {
         schema_version: SCHEMA_VERSION,
@@ -40,7 +40,7 @@ pub fn assemble(
         host: provenance.host,
         request: request.clone(),
         profile: request.profile.clone(),
-        time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
+        time_spans: spans.into_iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
         verification: None,
         ended_by: None,
         warnings: Vec::new(),
@@ -66,19 +66,20 @@ fn completed_ios(threads: &[ThreadMeasurements]) -> u64 {
     targets.map(|one| one.read.ios + one.write.ios + one.sync.ios + one.trim.ios).sum()
 }
 
-fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
-    let mut span = counted(plan, measured);
+fn time_span(plan: &SpanPlan, mut measured: SpanMeasurements) -> TimeSpanResult {
+    let mut span = counted(plan, &mut measured);
     // One that comes to its turn long after the end waited beyond it, too.
     let waited = |ns: u64| ns.min(measured.measured_ns);
     let waited_ns = measured.threads.iter().map(|one| one.cpu_waited_ns.map(waited)).sum();
     let seen = measured.beneath.as_ref();
-    span.network = network::of_span(plan, measured, &span);
+    span.network = network::of_span(plan, &measured, &span);
     span.beneath = seen.and_then(|seen| beneath::of_span(plan, &span, seen, waited_ns));
     span
 }
 
-/// What the tool itself counted.
-fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
+/// What the tool itself counted. Latencies are moved, since those of many threads and targets are most of
+/// the memory of a run.
+fn counted(plan: &SpanPlan, measured: &mut SpanMeasurements) -> TimeSpanResult {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let decisions = at_end::Decisions::new(&measured.threads);
     TimeSpanResult {
@@ -99,7 +100,7 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         targets: (0..plan.targets.len()).map(|index| target_facts(plan, index)).collect(),
         threads: measured
             .threads
-            .iter()
+            .iter_mut()
             .map(|thread| thread_result(plan, thread, measured.measured_ns, &decisions))
             .collect(),
     }
@@ -178,25 +179,27 @@ fn target_facts(plan: &SpanPlan, index: usize) -> TargetFacts {
 
 fn thread_result(
     plan: &SpanPlan,
-    thread: &ThreadMeasurements,
+    thread: &mut ThreadMeasurements,
     measured_ns: u64,
     decisions: &at_end::Decisions,
 ) -> ThreadResult {
     let planned = &plan.threads[thread.index];
-    let shown = |record: &DirectionRecord| direction(record, plan, measured_ns);
-    let targets = planned.assignments.iter().zip(&thread.targets);
-    let target = |(assignment, record): (&crate::plan::Assignment, _)| {
-        let record: &crate::measure::TargetRecord = record;
-        ThreadTargetResult {
+    let shown = |decision: &at_end::Decision, mut record: DirectionRecord| {
+        let result = direction(&mut record, plan, measured_ns);
+        decision.applied(&record, result)
+    };
+    let targets = std::mem::take(&mut thread.targets);
+    let targets = planned.assignments.iter().zip(targets);
+    let target =
+        |(assignment, record): (&crate::plan::Assignment, TargetRecord)| ThreadTargetResult {
             target: u32::try_from(assignment.target).unwrap_or(u32::MAX),
-            read: decisions.read.applied(&record.read, shown(&record.read)),
-            write: decisions.write.applied(&record.write, shown(&record.write)),
-            sync: if_any(&record.sync).map(|one| decisions.sync.applied(one, shown(one))),
-            trim: if_any(&record.trim).map(|one| decisions.trim.applied(one, shown(one))),
+            read: shown(&decisions.read, record.read),
+            write: shown(&decisions.write, record.write),
+            sync: if_any(record.sync).map(|one| Box::new(shown(&decisions.sync, one))),
+            trim: if_any(record.trim).map(|one| Box::new(shown(&decisions.trim, one))),
             faults: record.faults.0.iter().map(FaultCount::from).collect(),
             slots: record.slots,
-        }
-    };
+        };
     ThreadResult {
         index: u32::try_from(thread.index).unwrap_or(u32::MAX),
         pinned_os_cpu: planned.cpu.and_then(|pin| u32::try_from(pin.os_id).ok()),
@@ -225,13 +228,13 @@ fn waits(counters: WaitCounters) -> Waits {
     }
 }
 
-fn if_any(record: &DirectionRecord) -> Option<&DirectionRecord> {
+fn if_any(record: DirectionRecord) -> Option<DirectionRecord> {
     let is_any = record.ios + record.errors > 0 || record.edges != Edges::default();
     is_any.then_some(record)
 }
 
 /// Intervals that never came, because the run ended early, are left out: they would count as pauses.
-fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> DirectionResult {
+fn direction(record: &mut DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> DirectionResult {
     let series = record.series.until(measured_ns, plan.interval_ns);
     let fields = record.interval_latency.as_ref();
     DirectionResult {
@@ -239,8 +242,8 @@ fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> Dir
         bytes: record.bytes,
         short_ios: record.short_ios,
         errors: record.errors,
-        latency: record.latency.clone(),
-        response: record.response.clone(),
+        latency: record.latency.take(),
+        response: record.response.take(),
         edges: record.edges,
         interval_latency: fields.map(|one| one.first(series.cells.len())).unwrap_or_default(),
         series,

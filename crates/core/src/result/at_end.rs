@@ -42,8 +42,8 @@ impl Decision {
     fn new(threads: &[ThreadMeasurements], of: fn(&TargetRecord) -> &DirectionRecord) -> Self {
         let (mut latency, mut response) = (Both::default(), Both::default());
         for record in threads.iter().flat_map(|thread| &thread.targets).map(of) {
-            latency.add(record.latency.as_ref(), &record.ages);
-            response.add(record.response.as_ref(), &record.lateness);
+            latency.add(record.latency.as_ref(), record.ages.as_deref());
+            response.add(record.response.as_deref(), record.lateness.as_deref());
         }
         Self { age_above_ns: latency.above_ns(), lateness_above_ns: response.above_ns() }
     }
@@ -55,13 +55,17 @@ impl Decision {
         mut result: DirectionResult,
     ) -> DirectionResult {
         (result.edges.at_least, result.edges.at_least_ns) =
-            enter(result.latency.as_mut(), &record.ages, self.age_above_ns);
-        (result.edges.response_at_least, _) =
-            enter(result.response.as_mut(), &record.lateness, self.lateness_above_ns);
+            enter(result.latency.as_mut(), record.ages.as_deref(), self.age_above_ns);
+        (result.edges.response_at_least, _) = enter(
+            result.response.as_deref_mut(),
+            record.lateness.as_deref(),
+            self.lateness_above_ns,
+        );
         if result.edges.at_least > 0
             && let Some(last) = result.series.cells.last_mut()
+            && let Some(ages) = &record.ages
         {
-            last.latency_ns_max = last.latency_ns_max.max(record.ages.max_ns());
+            last.latency_ns_max = last.latency_ns_max.max(ages.max_ns());
         }
         result
     }
@@ -70,10 +74,12 @@ impl Decision {
 /// Adds the ages above a bound to the latencies; how many that are, and their sum.
 fn enter(
     latency: Option<&mut LatencyHistogram>,
-    ages: &LatencyHistogram,
+    ages: Option<&LatencyHistogram>,
     above_ns: Option<u64>,
 ) -> (u64, u64) {
-    let (Some(latency), Some(above_ns)) = (latency, above_ns) else { return (0, 0) };
+    let (Some(latency), Some(ages), Some(above_ns)) = (latency, ages, above_ns) else {
+        return (0, 0);
+    };
     let old = ages.above(above_ns);
     latency.merge(&old);
     (old.count(), u64::try_from(old.sum_ns()).unwrap_or(u64::MAX))
@@ -87,9 +93,11 @@ struct Both {
 }
 
 impl Both {
-    fn add(&mut self, done: Option<&LatencyHistogram>, ages: &LatencyHistogram) {
+    fn add(&mut self, done: Option<&LatencyHistogram>, ages: Option<&LatencyHistogram>) {
         if let Some(done) = done {
             self.done.merge(done);
+        }
+        if let Some(ages) = ages.filter(|_| done.is_some()) {
             self.ages.merge(ages);
         }
     }
@@ -122,7 +130,7 @@ mod tests {
     fn counted(done_ns: &[u64], ages_ns: &[u64]) -> Vec<u64> {
         let both = Both { done: histogram(done_ns), ages: histogram(ages_ns) };
         let mut latency = histogram(&[]);
-        enter(Some(&mut latency), &both.ages, both.above_ns());
+        enter(Some(&mut latency), Some(&both.ages), both.above_ns());
         latency
             .buckets()
             .flat_map(|(lower, _, count)| {

@@ -340,10 +340,10 @@ pub struct ThreadTargetResult {
     pub write: DirectionResult,
     /// Syncs (`--fsync`, `--fdatasync`), which move no bytes; absent if none was requested.
     #[serde(default)]
-    pub sync: Option<DirectionResult>,
+    pub sync: Option<Box<DirectionResult>>,
     /// Trims (`--trim`), whose bytes are those that were given back; absent if none was requested.
     #[serde(default)]
-    pub trim: Option<DirectionResult>,
+    pub trim: Option<Box<DirectionResult>>,
     /// I/Os that failed or were cut short, by operation and kind.
     #[serde(default)]
     pub faults: Vec<FaultCount>,
@@ -369,7 +369,7 @@ pub struct DirectionResult {
     /// Response times, whole, from the intended start of each I/O; absent if latency was not measured
     /// or if I/Os were issued without a schedule.
     #[serde(default)]
-    pub response: Option<crate::measure::LatencyHistogram>,
+    pub response: Option<Box<crate::measure::LatencyHistogram>>,
     /// What was in flight at both ends of the measured time.
     #[serde(default)]
     pub edges: crate::measure::Edges,

@@ -46,8 +46,8 @@ impl Sum {
             Kind::Total => [read, write],
             Kind::Read => [read, None],
             Kind::Write => [None, write],
-            Kind::Sync => [target.sync.as_ref(), None],
-            Kind::Trim => [target.trim.as_ref(), None],
+            Kind::Sync => [target.sync.as_deref(), None],
+            Kind::Trim => [target.trim.as_deref(), None],
         };
         for part in parts.into_iter().flatten() {
             self.add_direction(part);

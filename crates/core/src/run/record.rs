@@ -100,7 +100,7 @@ impl RunRecord {
     ) -> Finished {
         let plan = self.plan.unwrap_or_default();
         let spans: Vec<_> = plan.spans.iter().zip(self.spans).collect();
-        let mut result = assemble(provenance, request, &spans);
+        let mut result = assemble(provenance, request, spans);
         result.time_spans.extend(self.before_plan.map(nothing_measured));
         self.warnings.extend(warnings::after(&plan, &result, &self.residency));
         warnings::explain(&mut self.warnings);

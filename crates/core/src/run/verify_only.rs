@@ -39,7 +39,8 @@ pub fn verify_only(
             pass::run(&request.journal, &request.targets, (stop, sink), &findings)
         })
     };
-    let mut result = assemble(provenance, &Request::new(profile, RunOptions::default()), &[]);
+    let mut result =
+        assemble(provenance, &Request::new(profile, RunOptions::default()), Vec::new());
     let timed_out = match done {
         Ok(outcome) => {
             outcome?;

@@ -66,7 +66,7 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
     };
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
-    let mut result = assemble(provenance, &Request::default(), &[(span, measured)]);
+    let mut result = assemble(provenance, &Request::default(), vec![(span, measured)]);
     let plan = Plan { spans: vec![span.clone()], ..Plan::default() };
     result.warnings = warnings::after(&plan, &result, &[]);
     result
@@ -383,8 +383,8 @@ fn others_on_the_disk_do_not_stand_in_for_writes_that_shrank_above_a_loop_device
     assert_eq!(sentence, "all of 10,000 writes (39.1 MiB) reached sda");
 }
 
-/// A compressed file on btrfs was read without a single read of the loop device below it, and the remedy was to
-/// attach that with --direct-io.
+/// A compressed file on btrfs was read without a single read of the loop device below it, and the remedy was
+/// to attach that with --direct-io.
 #[test]
 fn a_remedy_names_no_layer_that_nothing_came_to() {
     let told = |system: &str, reached: u64| {

@@ -154,8 +154,8 @@ fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = 
 /// A layer that saw less of the bytes than this was not reached by all.
 const REACHED: f64 = 0.9;
 
-/// The file system that kept back what did not come as far as the first layer beneath it that counts. No layer
-/// further down can have kept it, whatever is set there.
+/// The file system that kept back what did not come as far as the first layer beneath it that counts. No
+/// layer further down can have kept it, whatever is set there.
 fn kept_back_by<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> Option<&'a str> {
     let system = layers(seen, origin).next().filter(|one| one.kind == LayerKind::FileSystem)?;
     let first = layers(seen, origin).find_map(|one| one.seen)?;

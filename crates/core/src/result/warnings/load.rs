@@ -93,7 +93,7 @@ fn rates(seen: &Seen) -> Rates {
             // Syncs have no place in the schedule; trims have.
             let trims = |trim: &DirectionResult| trim.ios;
             sum.delivered_ios += used.map_or(0, |used| {
-                used.read.ios + used.write.ios + used.trim.as_ref().map_or(0, trims)
+                used.read.ios + used.write.ios + used.trim.as_deref().map_or(0, trims)
             });
             sum.paced_uses += 1;
             sum.bursts |= assignment.burst.is_some();

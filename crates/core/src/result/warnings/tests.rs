@@ -306,7 +306,7 @@ fn a_rate_within_one_percent_is_reached() {
     // A trim takes its place in the schedule, as a read does.
     paced(&mut case, 10);
     case.only(WarningKind::RateNotReached);
-    (0..2).for_each(|thread| case.used(thread).trim = Some(direction(5)));
+    (0..2).for_each(|thread| case.used(thread).trim = Some(Box::new(direction(5))));
     case.only(WarningKind::UnwrittenExtents);
 }
 

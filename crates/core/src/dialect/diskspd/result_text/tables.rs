@@ -224,7 +224,7 @@ mod tests {
         let host = Host { cpus, ..Host::default() };
         let command_line = "diskspd".to_owned();
         let provenance = Provenance { command_line, started_at_unix_s: 0, host };
-        let result = assemble(provenance, &Request::default(), &[]);
+        let result = assemble(provenance, &Request::default(), Vec::new());
         let span = TimeSpanResult {
             outcome: crate::result::Outcome::Complete,
             began_unix_ns: None,

@@ -49,8 +49,8 @@ fn parts_of(thread: u32, row: &ThreadTargetResult) -> impl Iterator<Item = Part<
     let all = [
         ("read", Some(&row.read)),
         ("write", Some(&row.write)),
-        ("sync", row.sync.as_ref()),
-        ("trim", row.trim.as_ref()),
+        ("sync", row.sync.as_deref()),
+        ("trim", row.trim.as_deref()),
     ];
     all.into_iter().filter_map(move |(operation, direction)| {
         Some(Part { thread, target: row.target, operation, direction: direction? })

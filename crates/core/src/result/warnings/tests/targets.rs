@@ -180,7 +180,7 @@ fn residency_of_a_fresh_file_is_whole() {
 fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
     let mut case = Case::new(2);
     assert_eq!(case.all(), []);
-    case.used(1).trim = Some(direction(77));
+    case.used(1).trim = Some(Box::new(direction(77)));
     let found = case.all();
     assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
     has(&found[0].evidence, &["77 trims", "20,000 reads"]);
