@@ -10,6 +10,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
+from fathom.experiments.first_look import FirstLook, look_at, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     _Explain = Callable[[Sequence[str]], list[Any]]
 
 __all__ = ["explaining", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
-
-_REFUSED = "refused: "
 
 
 def writes_to(path: str) -> list[str]:
@@ -69,8 +68,8 @@ def refuse_what_cannot_run(
         If one of them cannot be run.
 
     """
-    told, wrong = _looked(loads, permission, runner)
-    _judge(told, wrong, is_asked=is_asked, forecast=forecast)
+    look = _looked(loads, permission, runner)
+    _judge(look, is_asked=is_asked, forecast=forecast)
 
 
 def some_cannot_run(
@@ -90,53 +89,34 @@ def some_cannot_run(
         As there, if none of them can be run.
 
     """
-    told, wrong = _looked(loads, permission, runner)
-    _judge(told, [] if told else wrong, forecast=forecast)
-    for words in dict.fromkeys(map(str, wrong)):
+    look = _looked(loads, permission, runner)
+    _judge(look, some_can_run=True, forecast=forecast)
+    for words in dict.fromkeys(map(str, look.wrong)):
         typer.echo(f"note: not all of it can be measured: {words}", err=True)
-    return bool(wrong)
+    return bool(look.wrong)
 
 
 def _looked(
     loads: Iterable[Sequence[str]], permission: Permission, runner: str | None
-) -> tuple[list[Any], list[fathom.InvalidRequestError]]:
-    """Return what would be done by the loads that can be run, and what is wrong with the others."""
-    told, wrong = [], []
+) -> FirstLook:
     with explaining(permission, runner) as explain:
-        for load in loads:
-            try:
-                told += explain(load)
-            except fathom.InvalidRequestError as error:
-                wrong.append(error)
-    return told, wrong
+        return look_at(loads, explain)
 
 
 def _judge(
-    told: Sequence[Any],
-    wrong: Sequence[fathom.InvalidRequestError],
+    look: FirstLook,
     *,
+    some_can_run: bool = False,
     is_asked: bool = False,
     forecast: Callable[[], None] | None = None,
 ) -> None:
     """Raise, or say and end, if the guard refuses a target, or if something is wrong."""
-    targets = [target for one in told for target in one["targets"]]
-    judged = [(target["path"], refusal(target)) for target in targets]
-    refused = [*dict.fromkeys((path, why) for path, why in judged if why)]
-    if wrong and not refused:
-        raise wrong[0]
+    look.raise_wrong(some_can_run=some_can_run)
     if forecast is not None:
         forecast()
-    if not refused:
-        return
     if not is_asked and forecast is None:
-        words = (f"{path}: {why.removeprefix(_REFUSED)}" for path, why in refused)
-        raise fathom.RefusedError("\n".join(words))
-    for path, why in refused:
+        look.raise_refused()
+    for path, why in look.refused:
         typer.echo(f"{path}: {why}", err=True)
-    raise typer.Exit(EXIT_REFUSED)
-
-
-def refusal(target: Any) -> str | None:  # noqa: ANN401 - JSON.
-    """Return in the guard's words why a target would not be written; None if it would be."""
-    verdict = target["verdict"]
-    return f"{_REFUSED}{verdict['reason']}; {verdict['remedy']}" if verdict["is_refused"] else None
+    if look.refused:
+        raise typer.Exit(EXIT_REFUSED)

@@ -142,6 +142,20 @@ class TurnsPlan:
         """How long a run takes by experience, in seconds: the mean of both sides."""
         return sum(asked_run_s(side, self.runner) for side in (self.a, self.b)) / 2
 
+    def refuse_unmeasured(self) -> None:
+        """Refuse figures of latency that a side would not measure.
+
+        Raises
+        ------
+        InvalidRequestError
+            If there is one.
+
+        """
+        # The usual figures have latencies, of which a report says where they are missing.
+        if self.metrics != DEFAULT_METRICS and self.runner == "fathom":
+            for side in (self.a, self.b):
+                refuse_unmeasured(self.metrics, side)
+
     def forecast(self) -> TurnsForecast:
         """Say what it will take; how many pairs follow the pilot, the pilot alone can tell."""
         pilot, most = 2 * self.pilot, 2 * self.most
@@ -243,10 +257,7 @@ def compare_interleaved(
         If Ctrl-C ended it; ``resume_interleaved`` goes on.
 
     """
-    # The usual figures have latencies, of which a report says where they are missing.
-    if plan.metrics != DEFAULT_METRICS and plan.runner == "fathom":
-        for side in (plan.a, plan.b):
-            refuse_unmeasured(plan.metrics, side)
+    plan.refuse_unmeasured()
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
     session = Session(store, experiment_id, runner, on_progress=on_progress)
     return _compared(session, Interleaver(plan, session.value, label))
