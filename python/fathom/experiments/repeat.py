@@ -12,7 +12,7 @@ from fathom._permission import NOTHING, Permission, typed
 from fathom._tables import METRICS, metric_rows
 from fathom.experiments._latency_asked import refuse_unmeasured
 from fathom.experiments._run_histograms import RunHistograms
-from fathom.experiments._run_times import asked_run_s, further_run_s
+from fathom.experiments._run_times import asked_run_s, ends_by_amount, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
 from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
@@ -55,6 +55,7 @@ __all__ = [
     "Repetition",
     "asked_run_s",
     "begin_repeat",
+    "ends_by_amount",
     "repeat",
     "resume_repeat",
     "summarise",
@@ -374,7 +375,11 @@ class Repeater:
         """Return how far repeating is; before the end of the pilot, it is foreseen alone."""
         done = len(self.values) + self.failed
         expected = self.planned or self.policy.pilot
-        each_s = further_run_s(asked_run_s(self.arguments, self.runner), self.durations_s)
+        each_s = further_run_s(
+            asked_run_s(self.arguments, self.runner),
+            self.durations_s,
+            is_limit=ends_by_amount(self.arguments),
+        )
         most = expected if self.planned else self.policy.most
         low_s, high_s = (max(count - done, 0) * each_s for count in (expected, most))
         return Forecast(done, expected, self.failed, low_s, low_s, high_s)

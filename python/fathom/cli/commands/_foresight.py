@@ -11,6 +11,7 @@ import fathom
 from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
 from fathom.experiments.first_look import FirstLook, look_at, refusal
+from fathom.units import MIB, clock_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +20,29 @@ if TYPE_CHECKING:
 
     _Explain = Callable[[Sequence[str]], list[Any]]
 
-__all__ = ["explaining", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
+__all__ = [
+    "explaining",
+    "foretold_words",
+    "refusal",
+    "refuse_what_cannot_run",
+    "some_cannot_run",
+    "writes_to",
+]
+
+# Less is written before long anywhere.
+_MUCH_BYTES = 64 * MIB
+# What a slow and a fast target write.
+_RATES_MIB_PER_S = (20, 1000)
+
+
+def foretold_words(seconds: float, *, ends_by_amount: bool) -> str:
+    """Return how long runs take, in words that say where the target's speed decides it."""
+    if not ends_by_amount:
+        return f"about {clock_words(seconds)}"
+    return (
+        f"{clock_words(seconds)} at most (each ends after so many I/Os or bytes, so that the "
+        "target's speed decides how long it takes; the first runs tell it)"
+    )
 
 
 def writes_to(path: str) -> list[str]:
@@ -112,6 +135,7 @@ def _judge(
 ) -> None:
     """Raise, or say and end, if the guard refuses a target, or if something is wrong."""
     look.raise_wrong(some_can_run=some_can_run)
+    _tell_made(look)
     if forecast is not None:
         forecast()
     if not is_asked and forecast is None:
@@ -120,3 +144,19 @@ def _judge(
         typer.echo(f"{path}: {why}", err=True)
     if look.refused:
         raise typer.Exit(EXIT_REFUSED)
+
+
+def _tell_made(look: FirstLook) -> None:
+    """Say which files are made first, as no time that is foretold has that in it."""
+    files = [file for one in look.told for file in one["files"]]
+    sizes = {file["path"]: file["write_bytes"] for file in files}
+    for path, write_bytes in sizes.items():
+        if write_bytes < _MUCH_BYTES:
+            continue
+        slow, fast = (clock_words(write_bytes / (rate * MIB)) for rate in _RATES_MIB_PER_S)
+        typer.echo(
+            f"note: {path} is filled first, {size_words(write_bytes)}, which comes on top of the "
+            f"time that is foretold: {fast} at {_RATES_MIB_PER_S[1]} MiB/s, {slow} at "
+            f"{_RATES_MIB_PER_S[0]} MiB/s",
+            err=True,
+        )
