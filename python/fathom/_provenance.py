@@ -7,6 +7,7 @@ does not tell is None, never a guess. Nothing here opens a device.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from fathom.units import KIB
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["TargetProvenance", "memory_bytes", "target_provenance"]
+__all__ = ["TargetProvenance", "memory_bytes", "target_name", "target_provenance"]
 
 _SECTOR_BYTES = 512  # The unit of /sys/block/*/size, whatever the device's own.
 
@@ -72,6 +73,61 @@ def target_provenance(
         except OSError:
             number = found.st_dev
     return _of_disks(_disks(sys, number), mount)
+
+
+def target_name(
+    path: str,
+    earlier: Callable[[], Iterable[str]] = list,
+    *,
+    proc: Path = Path("/proc"),
+) -> str:
+    """Return one name for a file that has several; of what is no file here, the name as it is.
+
+    Links and ``..`` are followed, and a folder that is mounted elsewhere, too, has the name that it
+    has there. Of a file with several names on its file system the first that ``earlier`` returns
+    is taken, so that its runs stay together.
+    """
+    if is_address(path):
+        return path
+    try:
+        found = Path(path).stat()
+        if not stat.S_ISREG(found.st_mode):
+            return path
+        real = _mounted_first(Path(path).resolve(), proc)
+    except OSError:
+        return path
+    if found.st_nlink == 1:
+        return str(real)
+    others = (Path(one) for one in earlier() if Path(one).is_absolute())
+    return str(next((one for one in others if _is_file(one, found)), real))
+
+
+def _is_file(path: Path, wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), wanted)
+    except OSError:
+        return False
+
+
+def _mounted_first(path: Path, proc: Path) -> Path:
+    """Return the name of a file below the mount of its whole file system, if there is one."""
+    mounts = [line.split()[2:5] for line in _read(proc / "self/mountinfo").splitlines()]
+    places = [(number, root, Path(_unescaped(place))) for number, root, place in mounts]
+    above = [one for one in places if path.is_relative_to(one[2])]
+    if not above:
+        return path
+    number, root, place = max(reversed(above), key=lambda one: len(one[2].parts))
+    whole = [one[2] for one in places if one[:2] == (number, "/")]
+    if root == "/" and place in whole[:1]:
+        return path
+    below = Path(_unescaped(root).lstrip("/")) / path.relative_to(place)
+    named = [one / below for one in whole[:1]]
+    return next((one for one in named if _is_file(one, path.stat())), path)
+
+
+def _unescaped(words: str) -> str:
+    """Return a name of mountinfo, which has blanks as octal numbers (proc(5))."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words)
 
 
 def _status(path: Path) -> os.stat_result:

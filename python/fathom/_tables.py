@@ -39,9 +39,35 @@ if TYPE_CHECKING:
         def outcome(self) -> Mapping[str, Any] | None: ...
 
 
-__all__ = ["CELLS", "TableName", "cell_rows", "cells_of", "rows_of"]
+__all__ = [
+    "CELLS",
+    "METRICS",
+    "OF_EXPERIMENTS",
+    "TABLES",
+    "TableName",
+    "cell_rows",
+    "cells_of",
+    "metric_rows",
+    "rows_of",
+    "rows_of_experiments",
+]
 
 TableName = Literal["runs", "totals", "intervals", "latencies"]
+OF_EXPERIMENTS: Mapping[str, str] = {"cells": "sweep", "metrics": "repeat"}
+"""The tables that experiments have, each with the verb of those."""
+TABLES: tuple[str, ...] = ("runs", "intervals", "latencies", "cells", "totals", "metrics")
+"""All tables of a store: its frames, and what can be exported."""
+METRICS: Columns = {
+    "experiment_id": "int",
+    "metric": "str",
+    "mean": "float?",
+    "low": "float?",
+    "high": "float?",
+    "confidence": "float?",
+    "runs": "int",
+    "median": "float?",
+    "coefficient_of_variation": "float?",
+}
 CELLS: Columns = {
     "experiment_id": "int",
     "source": "str",
@@ -97,6 +123,28 @@ def cells_of(experiments: Iterable[_Experiment]) -> Iterator[Row]:
         if "source" in cell
     ]
     return cell_rows(cells)
+
+
+def metric_rows(experiment_id: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """Return a row for each figure of a repetition, of the form in which it is saved."""
+    for name, one in metrics.items():
+        found = one["estimate"]
+        yield {
+            "experiment_id": experiment_id,
+            "metric": name,
+            **{key: found.get(key) for key in ("mean", "low", "high", "confidence", "runs")},
+            "median": one.get("median"),
+            "coefficient_of_variation": one.get("coefficient_of_variation"),
+        }
+
+
+def rows_of_experiments(experiments: Iterable[_Experiment], table: str) -> Iterator[Row]:
+    """Return the rows of one of ``OF_EXPERIMENTS``."""
+    if table == "cells":
+        yield from cells_of(experiments)
+        return
+    for experiment in experiments:
+        yield from metric_rows(experiment.id, (experiment.outcome or {}).get("metrics", {}))
 
 
 def cell_rows(cells: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:

@@ -44,6 +44,7 @@ from fathom.experiments.compare.saved import (
     DEFAULT_METRICS,
     compare_runs,
 )
+from fathom.experiments.first_look import refuse_what_cannot_run
 from fathom.experiments.prepare import (
     Asked,
     Meter,
@@ -117,7 +118,9 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     ------
     InvalidRequestError, RefusedError
         If a value is out of its range, ``metric`` is a latency that the arguments do not measure
-        (``-L``), or the first run cannot be made.
+        (``-L``), or the run cannot be made; nothing was made, measured or saved.
+    TargetError
+        If that is because of a target: it is not there, or of a kind that cannot be measured.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -130,6 +133,9 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     with as_wrong_request():
         policy = repeating.RepeatPolicy(metric, precision, confidence, *counts)
     words = asked_words(arguments)
+    load, permission = typed(words)
+    policy.refuse_unmeasured(load)
+    refuse_what_cannot_run([load], permission)
     with _opened(store) as opened:
         return repeating.repeat(
             opened,
@@ -165,9 +171,9 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the arguments or parameters are wrong, or the first run cannot be made.
+        If the arguments or parameters are wrong, or no run can be made.
     TargetError
-        If the first run fails because of the target.
+        If that is because of a target, or the first run fails because of it.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -187,6 +193,7 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
         more["warm_up_s"] = warm_up_s
     share = (0.05 if duration_s is None else 0.0) if tolerance is None else tolerance
     plan, _forecast = plan_sweep(words, axes, tolerance=share, seed=seed, **more)
+    refuse_what_cannot_run(plan.typical_loads(), permission, some_can_run=True)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return sweep_planned(
@@ -214,9 +221,9 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     Raises
     ------
     InvalidRequestError, RefusedError
-        If the arguments are wrong, both limits are given, or the first run cannot be made.
+        If the arguments are wrong, both limits are given, or no run can be made.
     TargetError
-        If the first run fails because of the target.
+        If that is because of a target, or the first run fails because of it.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -232,6 +239,7 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     counts = counts if threads is None else spelled("threads", threads)
     words, permission = typed(asked_words(arguments, ("-t", "-o")))
     plan = plan_tune(words, counts, spelled("depths", depths), goal=goal)
+    refuse_what_cannot_run(plan.typical_loads(), permission, some_can_run=True)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return tune_planned(
@@ -288,7 +296,9 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     ------
     InvalidRequestError, RefusedError
         If a metric is none, or a latency that the arguments of a side do not measure (``-L``), or
-        the first run of a side cannot be made.
+        a run of a side cannot be made; nothing was made, measured or saved.
+    TargetError
+        If that is because of a target: it is not there, or of a kind that cannot be measured.
     ExperimentInterrupted, RunInterrupted
         If ``cancel`` was set, or Ctrl-C ended it.
 
@@ -303,6 +313,8 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     permission = type(mine)(
         mine.overwrite or other.overwrite, (*mine.allow_write, *other.allow_write)
     )
+    plan.refuse_unmeasured()
+    refuse_what_cannot_run([plan.a, plan.b], permission)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
         return interleaved.compare_interleaved(

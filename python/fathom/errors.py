@@ -4,8 +4,8 @@
 
     FathomError
     ├── InvalidRequestError   the arguments or the profile are wrong; nothing was touched
+    │   └── TargetError       a target cannot be measured, whatever the load
     ├── RefusedError          refused, to protect data; nothing was touched
-    ├── TargetError           a target cannot be measured, whatever the load
     └── RunFailedError        the run began and failed; it carries the partial result
         └── DataFaultError    verification found wrong data
 
@@ -45,8 +45,8 @@ def with_remedy(error: OSError) -> str:
     return f"{error.strerror or error}{remedy}"
 
 
-class TargetError(FathomError):
-    """A target cannot be measured, whatever the load."""
+class TargetError(InvalidRequestError):
+    """A target cannot be measured, whatever the load; nothing was touched."""
 
 
 class RunFailedError(FathomError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 
 import fathom
 import pytest
+from commands import command
 from fathom import Result
+from fathom._frames import Tabular
+from fathom.cli.commands.export import TableChoice
+from fathom.experiments.repeat import Repetition
+from fathom.experiments.sweep.result import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from fathom._frames import Tabular
 
 _FIXTURES = Path(__file__).parent / "fixtures"
 _LOAD = "--engine=null -c1M -b4K -r -w50 -L -D200 -W0 -d1"
@@ -199,3 +203,40 @@ def test_no_library_is_loaded_before_one_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def _tabular() -> list[type[Tabular]]:
+    return [fathom.Result, fathom.Store, Repetition, Sweep]
+
+
+def test_each_table_of_the_api_can_be_exported_and_each_export_is_a_frame() -> None:
+    """``export`` had no totals and no figures of repetitions, which frames had."""
+    exported = {one.value for one in TableChoice} - {"whole"}
+    assert exported == {*fathom.Store.tables}
+    assert {name for one in _tabular() for name in one.tables} == exported
+    assert {*_tabular()} == {*Tabular.__subclasses__()}
+
+
+@pytest.mark.parametrize("table", fathom.Store.tables)
+def test_what_is_exported_is_what_the_frame_shows(store: fathom.Store, table: str) -> None:
+    done = command("export", "--table", table, "--format", "json", "--store", store.name)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    frame = store.rows(table)
+    assert len(rows) == len(frame) > 0
+    for row, shown in zip(rows, frame, strict=True):
+        assert {name: shown.get(name) for name in row} == row
+
+
+def test_the_figures_of_a_repetition_are_the_same_in_the_store(
+    store: fathom.Store, tmp_path: Path
+) -> None:
+    found = fathom.repeat(f"{_LOAD} {tmp_path / 'x.dat'}", store=store, pilot=2, most=2)
+    name = f"e{found.experiment_id}"
+    done = command("export", name, "--table", "metrics", "--format", "json", "--store", store.name)
+    assert json.loads(done.stdout) == found.rows()
+    wrong = command("export", "e1", "--table", "metrics", "--store", store.name)
+    assert (wrong.returncode, wrong.stderr) == (
+        3,
+        "error: experiment e1 is no repeat: it has no metrics\n",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import pty
 import sqlite3
@@ -194,3 +195,19 @@ def test_a_name_of_a_target_began_a_line_of_its_own(tmp_path: Path) -> None:
         lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
         assert [one for one in lines if one.startswith("SAFE")] == [], words
         assert any("a\\nSAFE: yes.dat" in one for one in lines), words
+
+
+def test_a_folder_whose_name_is_no_text_hides_nothing(tmp_path: Path) -> None:
+    """Results, store and journal of a run in such a folder are whole, and name its target."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff\xfe"))
+    folder.mkdir()
+    load = ["-c1M", "-b4K", "-d1", "-W0", "-w50", "--stop-ios=200", "--verify"]
+    done = command("run", "--json", *load, "--verify-journal=j.bin", "x.dat", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["time_spans"][0]["targets"][0]["path"] == "x.dat"
+    assert result["verification"]["journal"] == "j.bin"
+    listed = command("list", "--json", cwd=folder)
+    assert [one["target_path"] for one in json.loads(listed.stdout)] == ["x.dat"]
+    # Only the journal is left: what a killed run leaves has another name.
+    assert sorted(one.name for one in folder.iterdir()) == ["j.bin", "x.dat"]

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from commands import command
 from fabricated import fabricated, latencies_ns
 from fathom import Result
 from fathom.cli.views.experiment_line import left_words
-from fathom.experiments._run_times import further_run_s
+from fathom.experiments._run_times import ends_by_amount, further_run_s
 from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
+from fathom.experiments.repeat import Repeater, RepeatPolicy
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.runners import NativeRunner
 from fathom.runners import measure as _measure
@@ -206,3 +208,29 @@ def test_another_tool_and_a_finer_precision_are_foreseen_to_take_longer() -> Non
     )
     assert usual < finer < other
     assert other == pytest.approx(10.05)
+
+
+def test_runs_that_end_after_an_amount_are_told_by_the_first_ones() -> None:
+    """-d60 was taken for their time, though a run ends after 2 s: 45 s were foretold behind it."""
+    load = ["-b4K", "-d60", "-W0", "--stop-ios=500", "x"]
+    assert ends_by_amount(load)
+    assert not ends_by_amount(["-b4K", "-d60", "x"])
+    policy = RepeatPolicy(pilot=5, most=5)
+    repeater = Repeater(policy, load, lambda _seen: None, values=[1.0], durations_s=[2.0])
+    assert repeater.forecast(2.0).remaining_s == pytest.approx(8.0)
+    # The first one made the file.
+    assert further_run_s(60.05, [50.0, 2.0, 2.2], is_limit=True) == pytest.approx(2.1)
+    assert further_run_s(60.05, [90.0], is_limit=True) == 60.05
+
+
+def test_the_start_says_what_depends_on_the_targets_speed(tmp_path: Path) -> None:
+    load = ["-b4K", "-r", "-d60", "-W0", "-c1G", str(tmp_path / "x.dat")]
+    for verb in (["repeat"], ["compare", "--run", "-o1", "-o2"]):
+        told = command(*verb, "--dry-run", "--stop-ios=500", *load)
+        assert "at most (each ends after so many I/Os or bytes" in told.stdout
+        assert "x.dat is filled first, 1 GiB" in told.stderr
+        assert "0:51 at 20 MiB/s" in told.stderr
+        known = command(*verb, "--dry-run", *load)
+        assert "at most (each" not in known.stdout
+    small = command("repeat", "--dry-run", "-b4K", "-d1", "-c1M", tmp_path / "x.dat")
+    assert "filled first" not in small.stderr

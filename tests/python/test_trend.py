@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 from commands import command
 from fabricated import fabricated
+from fathom._provenance import target_name
+from fathom.cli import main
 from fathom.cli.commands.trend import _runs_words
 from fathom.errors import InvalidRequestError
 from fathom.stats import find_change_points
@@ -138,6 +141,68 @@ def test_a_series_is_of_one_load_on_one_target(kept: Store) -> None:
     assert len(kept.runs.series(own[0], limit=2)) == 2
     listed = kept.runs.newest_of_each_series(limit=10)
     assert sorted(count for _run, count in listed) == [1, 1, 1, 3]
+
+
+def test_one_file_under_several_names_is_one_series(
+    kept: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """./x.dat, its absolute path, a link and a hard link were four series."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "x.dat"
+    file.write_bytes(bytes(4096))
+    (tmp_path / "symbolic.dat").symlink_to(file)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    names = [str(file), "./x.dat", "x.dat", "symbolic.dat", f"{tmp_path}/folder/x.dat"]
+    ids = [one for name in names for one in save(kept, [1000], path=name)]
+    (tmp_path / "hard.dat").hardlink_to(file)
+    ids += save(kept, [1000], path=str(tmp_path / "hard.dat"))
+    (tmp_path / "other.dat").write_bytes(bytes(4096))
+    save(kept, [1000], path="other.dat")
+    assert {run.id for run in kept.runs.series(ids[0])} == {*ids}
+    monkeypatch.setattr(sys, "argv", ["fathom", "trend", str(ids[0])])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    told = " ".join(capsys.readouterr().out.split())
+    assert "One target has several names:" in told
+    assert "symbolic.dat, " in told
+
+
+def test_relative_names_in_two_folders_are_two_files(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        (tmp_path / name / "x.dat").write_bytes(bytes(4096))
+        ids += save(kept, [1000])
+    assert [run.id for run in kept.runs.series(ids[0])] == ids[:1]
+
+
+def test_a_file_of_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path) -> None:
+    whole, bound = tmp_path / "whole disk", tmp_path / "bound"
+    (whole / "sub").mkdir(parents=True)
+    bound.mkdir()
+    (whole / "sub" / "x.dat").write_bytes(bytes(4096))
+    # What a bind mount shows is the same file; a hard link is it here, without root.
+    (bound / "x.dat").hardlink_to(whole / "sub" / "x.dat")
+    (tmp_path / "self").mkdir()
+    escaped = str(whole).replace(" ", r"\040")
+    lines = (
+        "1 0 8:9 / / rw - ext4 /dev/a rw",
+        f"2 1 8:1 / {escaped} rw - ext4 /dev/b rw",
+        f"3 1 8:1 /sub {bound} rw - ext4 /dev/b rw",
+    )
+    (tmp_path / "self" / "mountinfo").write_text("\n".join(lines))
+    wanted = str(whole / "sub" / "x.dat")
+    assert target_name(str(bound / "x.dat"), proc=tmp_path) == wanted
+    assert target_name(wanted, proc=tmp_path) == wanted
+    assert target_name("nbd://host/disk", proc=tmp_path) == "nbd://host/disk"
+    assert target_name("/dev/null", proc=tmp_path) == "/dev/null"
 
 
 def test_a_trend_tells_when_by_how_much_and_what_changed_with_it(kept: Store) -> None:

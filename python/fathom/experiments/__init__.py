@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from fathom.experiments.axes import Grid, parse_axes, parse_counts
     from fathom.experiments.ending import end_noted
     from fathom.experiments.noise_words import shown_figure, unit_of
-    from fathom.experiments.repeat import RepeatPolicy, asked_run_s, begin_repeat, resume_repeat
+    from fathom.experiments.repeat import (
+        RepeatPolicy,
+        asked_run_s,
+        begin_repeat,
+        ends_by_amount,
+        resume_repeat,
+    )
     from fathom.experiments.scale import resume_scale
     from fathom.experiments.scale import scale as measure_scale
     from fathom.experiments.scale import sentences as scale_sentences
@@ -27,6 +33,7 @@ __all__ = [
     "asked_run_s",
     "begin_repeat",
     "end_noted",
+    "ends_by_amount",
     "measure_scale",
     "parse_axes",
     "parse_counts",

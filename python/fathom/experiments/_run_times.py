@@ -15,6 +15,7 @@ __all__ = [
     "START_S",
     "TYPICAL_RUN_S",
     "asked_run_s",
+    "ends_by_amount",
     "expected_run_s",
     "further_run_s",
 ]
@@ -37,14 +38,30 @@ def expected_run_s(typical_s: float, elapsed_s: float, runs: int) -> float:
     return (_KNOWN_RUNS * typical_s + elapsed_s) / (_KNOWN_RUNS + runs)
 
 
-def further_run_s(typical_s: float, durations_s: Sequence[float]) -> float:
+def further_run_s(
+    typical_s: float, durations_s: Sequence[float], *, is_limit: bool = False
+) -> float:
     """Return how long a further run takes, given how long each took so far.
 
-    The first one may have made its file, which no other does.
+    The first one may have made its file, which no other does. Where ``typical_s`` is a limit alone
+    (``ends_by_amount``), the runs that were made tell it, and nothing else.
     """
     first, *others = durations_s
+    if is_limit:
+        return sum(others) / len(others) if others else min(first, typical_s)
     usual_s = max(typical_s, *others) if others else typical_s
     return expected_run_s(typical_s, min(first, usual_s) + sum(others), len(durations_s))
+
+
+def ends_by_amount(arguments: Sequence[str]) -> bool:
+    """Whether runs end after so many I/Os or bytes, so that their time depends on the target."""
+    return _ends_by_amount(tuple(arguments))
+
+
+@lru_cache(maxsize=256)
+def _ends_by_amount(arguments: tuple[str, ...]) -> bool:
+    stops = [span.stop for span in load_of(arguments).profile.time_spans]
+    return any(one.ios is not None or one.bytes is not None or one.pass_ for one in stops)
 
 
 def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:

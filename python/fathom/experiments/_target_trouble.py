@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,9 @@ from fathom.errors import InvalidRequestError, TargetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["refuse_a_bad_target"]
+    from fathom._request_parts import Target
+
+__all__ = ["has_a_bad_target", "refuse_a_bad_target"]
 
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -31,28 +35,42 @@ def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:
         If one of them cannot be used; the message is that of the run.
 
     """
-    targets = [target for span in load_of(arguments)["time_spans"] for target in span["targets"]]
-    for target in targets:
-        if target["path"].startswith(("#", "*")):
-            continue
-        if is_address(target["path"]):
-            _refuse_a_bad_server(target["path"], failure)
-            continue
-        path = Path(target["path"])
-        is_bad = path.is_dir()
-        if not is_bad and (path.exists() or not target["create_bytes"]):
-            is_bad = not _opens(path, writing=bool(target["write_percent"]))
-        elif not is_bad:
-            is_bad = not os.access(path.parent, os.W_OK)
-        if is_bad:
-            raise TargetError(f"{failure}; no other load was tried")
+    if has_a_bad_target(arguments):
+        raise TargetError(f"{failure}; no other load was tried")
 
 
-def _refuse_a_bad_server(address: str, failure: str) -> None:
+def has_a_bad_target(arguments: Sequence[str]) -> bool:
+    """Whether one of the targets cannot be used, whatever the load; nothing is made or written."""
+    with warnings.catch_warnings():
+        # The run has told them.
+        warnings.simplefilter("ignore")
+        spans = load_of(arguments).profile.time_spans
+    return any(_is_bad(target) for span in spans for target in span.targets)
+
+
+def _is_bad(target: Target) -> bool:
+    if target.path.startswith(("#", "*")):
+        return False
+    if is_address(target.path):
+        return _is_a_bad_server(target.path)
+    path = Path(target.path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return not (target.create_bytes and os.access(path.parent, os.W_OK))
+    except OSError as error:
+        return error.errno not in _PASSING
+    if not stat.S_ISREG(mode) and not stat.S_ISBLK(mode):
+        return True
+    return not _opens(path, writing=bool(target.write_percent))
+
+
+def _is_a_bad_server(address: str) -> bool:
     try:
         explain(["-d1", address])
-    except InvalidRequestError as error:
-        raise TargetError(f"{failure}; no other load was tried") from error
+    except InvalidRequestError:
+        return True
+    return False
 
 
 def _opens(path: Path, *, writing: bool) -> bool:

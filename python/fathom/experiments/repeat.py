@@ -9,9 +9,10 @@ import numpy as np
 
 from fathom._frames import Columns, Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
+from fathom._tables import METRICS, metric_rows
 from fathom.experiments._latency_asked import refuse_unmeasured
 from fathom.experiments._run_histograms import RunHistograms
-from fathom.experiments._run_times import asked_run_s, further_run_s
+from fathom.experiments._run_times import asked_run_s, ends_by_amount, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
 from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
@@ -54,6 +55,7 @@ __all__ = [
     "Repetition",
     "asked_run_s",
     "begin_repeat",
+    "ends_by_amount",
     "repeat",
     "resume_repeat",
     "summarise",
@@ -110,6 +112,17 @@ class RepeatPolicy:
         check_share("precision", self.relative_half_width)
         check_share("confidence", self.confidence)
 
+    def refuse_unmeasured(self, arguments: Sequence[str]) -> None:
+        """Refuse a metric of latency that runs of our engine would not measure.
+
+        Raises
+        ------
+        InvalidRequestError
+            If it is one.
+
+        """
+        refuse_unmeasured([self.metric], arguments)
+
 
 @dataclass(frozen=True)
 class MetricSummary:
@@ -128,19 +141,6 @@ class MetricSummary:
     neighbours: Neighbours | None = None
     steadiness: Steadiness | None = None
     is_averaged: bool = False
-
-
-_COLUMNS: Columns = {
-    "experiment_id": "int",
-    "metric": "str",
-    "mean": "float?",
-    "low": "float?",
-    "high": "float?",
-    "confidence": "float?",
-    "runs": "int",
-    "median": "float?",
-    "coefficient_of_variation": "float?",
-}
 
 
 @dataclass(frozen=True)
@@ -180,21 +180,11 @@ class Repetition(Tabular):
     claims: Sequence[Claim] = ()
 
     def _kinds(self, _table: str) -> Columns:
-        return _COLUMNS
+        return METRICS
 
     def _rows(self, _table: str) -> Iterator[Row]:
-        for name, one in self.metrics.items():
-            yield {
-                "experiment_id": self.experiment_id,
-                "metric": name,
-                "mean": one.estimate.mean,
-                "low": one.estimate.low,
-                "high": one.estimate.high,
-                "confidence": one.estimate.confidence,
-                "runs": one.estimate.runs,
-                "median": one.median,
-                "coefficient_of_variation": one.coefficient_of_variation,
-            }
+        saved = {name: asdict(one) for name, one in self.metrics.items()}
+        yield from metric_rows(self.experiment_id, saved)
 
 
 def summarise(
@@ -292,7 +282,7 @@ def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and n
 
     """
     if tool is None:
-        refuse_unmeasured([policy.metric], arguments)
+        policy.refuse_unmeasured(arguments)
     plan: dict[str, object] = {
         "arguments": [*arguments],
         "label": label,
@@ -385,7 +375,11 @@ class Repeater:
         """Return how far repeating is; before the end of the pilot, it is foreseen alone."""
         done = len(self.values) + self.failed
         expected = self.planned or self.policy.pilot
-        each_s = further_run_s(asked_run_s(self.arguments, self.runner), self.durations_s)
+        each_s = further_run_s(
+            asked_run_s(self.arguments, self.runner),
+            self.durations_s,
+            is_limit=ends_by_amount(self.arguments),
+        )
         most = expected if self.planned else self.policy.most
         low_s, high_s = (max(count - done, 0) * each_s for count in (expected, most))
         return Forecast(done, expected, self.failed, low_s, low_s, high_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fathom.store._tables import NATIVE, provenances, run_targets, runs, steps
@@ -29,12 +30,17 @@ def add_run(
     row: Mapping[str, Any],
     provenance: Mapping[str, Any],
     targets: Sequence[Mapping[str, Any]],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Add a run with its provenance, end the step that it belongs to, and return its id."""
+    """Add a run with its provenance, end the step that it belongs to, and return its id.
+
+    ``names`` are those by which its targets are known in series, by their paths.
+    """
     row, provenance = dict(_as_texts(row)), _as_texts(provenance)
     if row.get("origin", NATIVE) == NATIVE and "series_key" not in row:
         path = as_text(str(targets[0]["path"])) if targets else ""
-        row["series_key"] = series_key(row, provenance["host_name"], path, {})
+        known = {as_text(typed): as_text(name) for typed, name in names.items()}
+        row["series_key"] = series_key(row, provenance["host_name"], path, {}, known)
     row["profile_json"] = share(connection, row["profile_json"])
     run_id = int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
     connection.execute(provenances.insert().values(run_id=run_id, **provenance))

@@ -18,6 +18,7 @@ from fathom.store._summaries import summaries
 from fathom.store._tables import (
     NATIVE,
     baselines,
+    provenances,
     run_targets,
     runs,
 )
@@ -25,11 +26,11 @@ from fathom.store.damage import run_damage_told
 from fathom.store.errors import NotFoundError, StoreInUseError
 from fathom.store.packing import unpack_json
 from fathom.store.records import StoredRun, run_summary
-from fathom.store.summary import provenance_row, run_row, target_rows
+from fathom.store.summary import provenance_row, run_row, series_target, target_rows
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy.engine import Connection, RowMapping
 
@@ -40,6 +41,8 @@ __all__ = ["Runs"]
 
 # More in one statement than any database takes as parameters is requested in pieces.
 _PIECE = 500
+# So many names of targets are looked at for another one of a file that has several.
+_NAMES = 200
 
 
 class Runs:
@@ -68,8 +71,29 @@ class Runs:
         row = run_row(result, without_permissions(arguments), label, failures)
         row |= {"experiment_id": experiment_id, "step_id": step_id}
         provenance, targets = provenance_row(result), target_rows(result)
+        names = {str(one["path"]): self._series_name(provenance, one) for one in targets}
         with self._database.writing() as connection:
-            return add_run(connection, row, provenance, targets)
+            return add_run(connection, row, provenance, targets, names)
+
+    def _series_name(self, provenance: Mapping[str, Any], target: Mapping[str, Any]) -> str:
+        """Return the one name of a target, which earlier runs may have under another."""
+        query = (
+            sa.select(run_targets.c.path)
+            .join(provenances, provenances.c.run_id == run_targets.c.run_id)
+            .where(
+                provenances.c.host_name == provenance["host_name"],
+                run_targets.c.size_bytes == target["size_bytes"],
+            )
+            .group_by(run_targets.c.path)
+            .order_by(sa.func.min(run_targets.c.run_id))
+            .limit(_NAMES)
+        )
+
+        def earlier() -> list[str]:
+            with self._database.reading() as connection:
+                return [str(one) for one in connection.execute(query).scalars()]
+
+        return series_target(str(target["path"]), earlier)
 
     def save_imported(  # noqa: PLR0913 - All but the first two have defaults and names.
         self,

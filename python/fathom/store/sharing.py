@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -76,34 +77,48 @@ def drop_unused_texts(connection: Connection) -> int:
 
 
 def series_key(
-    row: Mapping[str, object], host_name: str, path: str, known: dict[tuple[str, str], str]
+    row: Mapping[str, object],
+    host_name: str,
+    path: str,
+    known: dict[tuple[str, str], str],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> str | None:
     """Return the key of the series of a run: its load, its target and its host.
 
-    ``row`` has its whole profile; ``known`` keeps loads that were read before.
+    ``row`` has its whole profile; ``known`` keeps loads that were read before. ``names`` are those
+    by which targets of several names are known, by their paths; the same for all of ``known``.
     """
     if row.get("origin", NATIVE) != NATIVE:
         return None
-    load = _load(str(row["profile_json"]), str(row["arguments_json"]), known)
-    words = f"{load}\x00{host_name}\x00{path}"
+    load = _load(str(row["profile_json"]), str(row["arguments_json"]), known, names)
+    words = f"{load}\x00{host_name}\x00{names.get(path, path)}"
     return hashlib.sha256(words.encode()).hexdigest()[:_KEY_CHARACTERS]
 
 
-def _load(profile_json: str, arguments_json: str, known: dict[tuple[str, str], str]) -> str:
+def _load(
+    profile_json: str,
+    arguments_json: str,
+    known: dict[tuple[str, str], str],
+    names: Mapping[str, str],
+) -> str:
     """Return a load as text: its profile, and the long options, which no profile has."""
     given = profile_json, arguments_json
     if given not in known:
         words = [str(one) for one in json.loads(arguments_json)]
         options = [one for one in words if one.startswith("--") and not one.startswith(_NO_OPTIONS)]
-        whole = {"profile": _without(json.loads(profile_json)), "options": sorted(options)}
+        whole = {"profile": _named(json.loads(profile_json), names), "options": sorted(options)}
         known[given] = json.dumps(whole, sort_keys=True)
     return known[given]
 
 
-def _without(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
+def _named(value: Any, names: Mapping[str, str], key: str = "") -> Any:  # noqa: ANN401 - Any JSON.
+    """Return a load without what is none, and with the names by which its targets are known."""
     if isinstance(value, dict):
-        return {key: _without(one) for key, one in value.items() if key not in _NO_LOAD}
-    return [_without(one) for one in value] if isinstance(value, list) else value
+        kept = ((name, one) for name, one in value.items() if name not in _NO_LOAD)
+        return {name: _named(one, names, name) for name, one in kept}
+    if isinstance(value, list):
+        return [_named(one, names) for one in value]
+    return names.get(value, value) if key == "path" and isinstance(value, str) else value
 
 
 def fill_series(connection: Connection) -> None:

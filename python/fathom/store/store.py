@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 from fathom._frames import Columns, Row, Tabular
 from fathom._own_stores import note_store
 from fathom._result_rows import INTERVALS, LATENCIES, TOTALS
-from fathom._tables import CELLS, TableName, cells_of, rows_of
+from fathom._tables import (
+    CELLS,
+    METRICS,
+    OF_EXPERIMENTS,
+    TABLES,
+    TableName,
+    rows_of,
+    rows_of_experiments,
+)
 from fathom.errors import InvalidRequestError
 from fathom.store._baselines import Baselines
 from fathom.store._database import Database
@@ -68,7 +76,7 @@ class Store(Tabular):
 
     """
 
-    tables: ClassVar[tuple[str, ...]] = ("runs", "intervals", "latencies", "cells", "totals")
+    tables: ClassVar[tuple[str, ...]] = TABLES
 
     def __init__(
         self,
@@ -145,15 +153,15 @@ class Store(Tabular):
         self.close()
 
     def _rows(self, table: str) -> Iterable[Row]:
-        if table == "cells":
-            sweeps = sorted(one.id for one in self.experiments.list(verb="sweep"))
-            return cells_of(self.experiments.get(one) for one in sweeps)
+        if table in OF_EXPERIMENTS:
+            ids = sorted(one.id for one in self.experiments.list(verb=OF_EXPERIMENTS[table]))
+            return rows_of_experiments((self.experiments.get(one) for one in ids), table)
         found = self.runs.list()[::-1]
         if table == "runs":
             return [dict(run.columns) for run in found]
         return rows_of((self.runs.get(run.id) for run in found), cast("TableName", table))
 
     def _kinds(self, table: str) -> Columns:
-        if table == "cells":
-            return CELLS
+        if table in OF_EXPERIMENTS:
+            return CELLS if table == "cells" else METRICS
         return run_columns() if table == "runs" else _OF_RUNS[table]

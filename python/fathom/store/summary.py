@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._asked import asked_load
 from fathom._hanging import HangingError, within
-from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
+from fathom._provenance import TargetProvenance, memory_bytes, target_name, target_provenance
 from fathom.store._tables import DIRECTIONS, latency_columns
 from fathom.store.packing import pack_json
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fathom.result import Direction, Result
     from fathom.store.records import RunOutcome
 
-__all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
+__all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "series_target", "target_rows"]
 
 # How long a target may take to say what lies beneath it.
 _LOOK_S = 5.0
@@ -150,3 +150,11 @@ def _beneath(path: str) -> TargetProvenance:
         return within(_LOOK_S, f"look at '{path}'", lambda: target_provenance(path))
     except HangingError:
         return TargetProvenance()
+
+
+def series_target(path: str, earlier: Callable[[], Iterable[str]]) -> str:
+    """Return the name of a target by which its runs are kept together, whatever it is called."""
+    try:
+        return within(_LOOK_S, f"look at '{path}'", lambda: target_name(path, earlier))
+    except HangingError:
+        return path

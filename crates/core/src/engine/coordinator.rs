@@ -405,7 +405,7 @@ impl<'a> Coordinator<'a> {
             ending: if is_complete { Ending::Complete } else { Ending::Interrupted },
             began_unix_ns: self.began_unix_ns.get().map(|planned_ns| planned_ns + late_ns),
             measured_ns,
-            stop: self.shared.finish.report(otherwise),
+            stop: self.shared.finish.report(otherwise, measured_ns),
             cpus,
             away_cpus,
             suspended: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),

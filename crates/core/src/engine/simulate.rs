@@ -63,7 +63,7 @@ pub fn simulate_verified(
     let until_ns = Schedule::new(plan, 0).measure_until_ns;
     let mut judge = Judge::new(&plan.stop);
     let first = simulate_until(plan, device, verification, until_ns)?;
-    let met = first.judged(plan, &mut judge).filter(|(_, until_ns)| *until_ns < first.until_ns);
+    let met = first.judged(plan, &mut judge).filter(|(_, until_ns)| *until_ns <= first.until_ns);
     let (round, cause) = match met {
         Some((cause, until_ns)) => {
             (simulate_until(plan, device, verification, until_ns)?, Some(cause))

@@ -147,6 +147,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             }
             self.enter_completed(statistics, now_ns);
         }
+        if let Some(intervals) = &mut self.intervals {
+            // The last interval ends with the measured time, also where nothing completes behind it.
+            intervals.add(now_ns, 0);
+        }
         self.cpu.finish(now_ns, &self.schedule);
         self.end_accounting(statistics, now_ns);
         statistics.cpu = self.cpu.used();

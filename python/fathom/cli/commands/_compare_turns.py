@@ -12,7 +12,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom._permission import refuse_permissions
-from fathom.cli.commands._foresight import refuse_what_cannot_run
+from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -143,13 +143,13 @@ def _show_forecast(
     if as_json:
         typer.echo(json.dumps({**asdict(found), "plan": asdict(plan)}))
         return
-    times = [clock_words(one) for one in (found.least_s, found.most_s)]
     more = found.most_runs - found.least_runs
-    words = f"{found.least_runs} interleaved runs, about {times[0]}"
+    least = foretold_words(found.least_s, ends_by_amount=plan.ends_by_amount)
+    words = f"{found.least_runs} interleaved runs, {least}"
     if more:
         words += (
             f"; the spread of these pairs tells how many more there will be, at most {more} "
-            f"({times[1]} in all)"
+            f"({clock_words(found.most_s)} in all)"
         )
     typer.echo(words, err=not is_asked)
 

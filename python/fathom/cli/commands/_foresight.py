@@ -10,6 +10,8 @@ import typer
 import fathom
 from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
+from fathom.experiments.first_look import FirstLook, look_at, refusal
+from fathom.units import MIB, clock_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +20,29 @@ if TYPE_CHECKING:
 
     _Explain = Callable[[Sequence[str]], list[Any]]
 
-__all__ = ["explaining", "refusal", "refuse_what_cannot_run", "some_cannot_run", "writes_to"]
+__all__ = [
+    "explaining",
+    "foretold_words",
+    "refusal",
+    "refuse_what_cannot_run",
+    "some_cannot_run",
+    "writes_to",
+]
 
-_REFUSED = "refused: "
+# Less is written before long anywhere.
+_MUCH_BYTES = 64 * MIB
+# What a slow and a fast target write.
+_RATES_MIB_PER_S = (20, 1000)
+
+
+def foretold_words(seconds: float, *, ends_by_amount: bool) -> str:
+    """Return how long runs take, in words that say where the target's speed decides it."""
+    if not ends_by_amount:
+        return f"about {clock_words(seconds)}"
+    return (
+        f"{clock_words(seconds)} at most (each ends after so many I/Os or bytes, so that the "
+        "target's speed decides how long it takes; the first runs tell it)"
+    )
 
 
 def writes_to(path: str) -> list[str]:
@@ -69,8 +91,8 @@ def refuse_what_cannot_run(
         If one of them cannot be run.
 
     """
-    told, wrong = _looked(loads, permission, runner)
-    _judge(told, wrong, is_asked=is_asked, forecast=forecast)
+    look = _looked(loads, permission, runner)
+    _judge(look, is_asked=is_asked, forecast=forecast)
 
 
 def some_cannot_run(
@@ -90,53 +112,51 @@ def some_cannot_run(
         As there, if none of them can be run.
 
     """
-    told, wrong = _looked(loads, permission, runner)
-    _judge(told, [] if told else wrong, forecast=forecast)
-    for words in dict.fromkeys(map(str, wrong)):
+    look = _looked(loads, permission, runner)
+    _judge(look, some_can_run=True, forecast=forecast)
+    for words in dict.fromkeys(map(str, look.wrong)):
         typer.echo(f"note: not all of it can be measured: {words}", err=True)
-    return bool(wrong)
+    return bool(look.wrong)
 
 
 def _looked(
     loads: Iterable[Sequence[str]], permission: Permission, runner: str | None
-) -> tuple[list[Any], list[fathom.InvalidRequestError]]:
-    """Return what would be done by the loads that can be run, and what is wrong with the others."""
-    told, wrong = [], []
+) -> FirstLook:
     with explaining(permission, runner) as explain:
-        for load in loads:
-            try:
-                told += explain(load)
-            except fathom.InvalidRequestError as error:
-                wrong.append(error)
-    return told, wrong
+        return look_at(loads, explain)
 
 
 def _judge(
-    told: Sequence[Any],
-    wrong: Sequence[fathom.InvalidRequestError],
+    look: FirstLook,
     *,
+    some_can_run: bool = False,
     is_asked: bool = False,
     forecast: Callable[[], None] | None = None,
 ) -> None:
     """Raise, or say and end, if the guard refuses a target, or if something is wrong."""
-    targets = [target for one in told for target in one["targets"]]
-    judged = [(target["path"], refusal(target)) for target in targets]
-    refused = [*dict.fromkeys((path, why) for path, why in judged if why)]
-    if wrong and not refused:
-        raise wrong[0]
+    look.raise_wrong(some_can_run=some_can_run)
+    _tell_made(look)
     if forecast is not None:
         forecast()
-    if not refused:
-        return
     if not is_asked and forecast is None:
-        words = (f"{path}: {why.removeprefix(_REFUSED)}" for path, why in refused)
-        raise fathom.RefusedError("\n".join(words))
-    for path, why in refused:
+        look.raise_refused()
+    for path, why in look.refused:
         typer.echo(f"{path}: {why}", err=True)
-    raise typer.Exit(EXIT_REFUSED)
+    if look.refused:
+        raise typer.Exit(EXIT_REFUSED)
 
 
-def refusal(target: Any) -> str | None:  # noqa: ANN401 - JSON.
-    """Return in the guard's words why a target would not be written; None if it would be."""
-    verdict = target["verdict"]
-    return f"{_REFUSED}{verdict['reason']}; {verdict['remedy']}" if verdict["is_refused"] else None
+def _tell_made(look: FirstLook) -> None:
+    """Say which files are made first, as no time that is foretold has that in it."""
+    files = [file for one in look.told for file in one["files"]]
+    sizes = {file["path"]: file["write_bytes"] for file in files}
+    for path, write_bytes in sizes.items():
+        if write_bytes < _MUCH_BYTES:
+            continue
+        slow, fast = (clock_words(write_bytes / (rate * MIB)) for rate in _RATES_MIB_PER_S)
+        typer.echo(
+            f"note: {path} is filled first, {size_words(write_bytes)}, which comes on top of the "
+            f"time that is foretold: {fast} at {_RATES_MIB_PER_S[1]} MiB/s, {slow} at "
+            f"{_RATES_MIB_PER_S[0]} MiB/s",
+            err=True,
+        )

@@ -27,7 +27,7 @@ from fathom._export import (
 )
 from fathom._files import is_empty
 from fathom._redact import pseudonyms_of
-from fathom._tables import cells_of, rows_of
+from fathom._tables import OF_EXPERIMENTS, TABLES, rows_of, rows_of_experiments
 from fathom.cli.commands import _places
 from fathom.cli.commands._resumed import named_experiment
 from fathom.cli.commands.show import run_as_dict
@@ -140,21 +140,9 @@ class Form(StrEnum):
     STORE = "store"
 
 
-class TableChoice(StrEnum):
-    """What a row is."""
-
-    RUNS = "runs"
-    INTERVALS = "intervals"
-    LATENCIES = "latencies"
-    CELLS = "cells"
-    WHOLE = "whole"
-
-
-_TABLES: dict[TableChoice, TableName] = {
-    TableChoice.RUNS: "runs",
-    TableChoice.INTERVALS: "intervals",
-    TableChoice.LATENCIES: "latencies",
-}
+# What a row is: each table of a store, and results whole.
+TableChoice = StrEnum("TableChoice", [*TABLES, "whole"])  # type: ignore[misc]  # One list.
+_RUNS, _WHOLE = TableChoice("runs"), TableChoice("whole")
 
 _LOADS: dict[Form | None, LoadForm] = {
     one: LoadForm(one.value) for one in (Form.FIO, Form.DISKSPD, Form.XML)
@@ -193,11 +181,12 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     table: Annotated[
         TableChoice,
         typer.Option(
-            help="runs: one row each; intervals: the time series; latencies: the histograms; "
-            "cells: those of sweeps, also what was interpolated, and marked so; whole: everything, "
+            help="runs: one row each; totals: reads, writes and both of each time span; intervals: "
+            "the time series; latencies: the histograms; cells: those of sweeps, also what was "
+            "interpolated, and marked so; metrics: the figures of repetitions; whole: everything, "
             "only as json."
         ),
-    ] = TableChoice.RUNS,
+    ] = _RUNS,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that exists.")
     ] = False,
@@ -219,14 +208,14 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         chosen = _chosen(form, output)
         place = None
         if output is not None:
-            suffix = chosen if table is TableChoice.RUNS else f"{table}.{chosen}"
+            suffix = chosen if table is _RUNS else f"{table}.{chosen}"
             words = ["redacted"] if redact else references or []
             place = _places.place_of(output, _usual_name(words, suffix))
             _check(place, chosen, overwrite=overwrite)
-        if table is TableChoice.CELLS:
-            rows = _cells(opened, references or [])
-        elif table is not TableChoice.WHOLE:
-            rows = list(rows_of(found, _TABLES[table]))
+        if table in OF_EXPERIMENTS:
+            rows = _of_experiments(opened, references or [], table.value)
+        elif table is not _WHOLE:
+            rows = list(rows_of(found, cast("TableName", table.value)))
         elif chosen == "json":
             rows = [run_as_dict(run) for run in found]
         else:
@@ -263,16 +252,17 @@ def _write(
         write_file(rows, form, place, overwrite=overwrite)
 
 
-def _cells(store: Store, references: list[str]) -> list[dict[str, object]]:
-    """Return the cells of sweeps: of those that are named, or of all."""
-    sweeps = [one.id for one in store.experiments.list(verb="sweep")]
+def _of_experiments(store: Store, references: list[str], table: str) -> list[dict[str, object]]:
+    """Return a table that experiments of one verb have: of those that are named, or of all."""
+    verb = OF_EXPERIMENTS[table]
+    ids = [one.id for one in store.experiments.list(verb=verb)]
     if references:
         wanted = [named_experiment(one) for one in references]
-        wrong = [one for one in wanted if one not in sweeps]
+        wrong = [one for one in wanted if one not in ids]
         if wrong:
-            fail(f"experiment e{wrong[0]} is no sweep: it has no cells", EXIT_INVALID)
-        sweeps = wanted
-    return list(cells_of(store.experiments.get(one) for one in sorted(sweeps)))
+            fail(f"experiment e{wrong[0]} is no {verb}: it has no {table}", EXIT_INVALID)
+        ids = wanted
+    return list(rows_of_experiments(map(store.experiments.get, sorted(ids)), table))
 
 
 def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:

@@ -12,7 +12,7 @@ import fathom
 from fathom import experiments
 from fathom._digits import known_words, last_place, measured_place, place_words
 from fathom._permission import typed
-from fathom.cli.commands._foresight import refuse_what_cannot_run
+from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._repeat_prepared import (
     agree_to_prepare,
     estimate_of,
@@ -135,12 +135,20 @@ def _foresee(
 
     def forecast() -> None:
         estimate = _estimate(where, kind, load)
-        _show_forecast(wish, one_s, estimate, as_json=as_json)
+        by_amount = experiments.ends_by_amount(load)
+        _show_forecast(wish, one_s, estimate, ends_by_amount=by_amount, as_json=as_json)
 
     refuse_what_cannot_run(loads, permission, name, forecast=forecast)
 
 
-def _show_forecast(wish: _Wish, one_s: float, estimate: Estimate | None, *, as_json: bool) -> None:
+def _show_forecast(
+    wish: _Wish,
+    one_s: float,
+    estimate: Estimate | None,
+    *,
+    ends_by_amount: bool,
+    as_json: bool,
+) -> None:
     policy, kind = wish.policy, wish.precondition
     least_s, most_s = policy.pilot * one_s, policy.most * one_s
     if as_json:
@@ -152,8 +160,9 @@ def _show_forecast(wish: _Wish, one_s: float, estimate: Estimate | None, *, as_j
         return
     if estimate is not None:
         show_estimate(kind, estimate, is_asked=True)
+    least = foretold_words(least_s, ends_by_amount=ends_by_amount)
     typer.echo(
-        f"{counted(policy.pilot, 'run')}, about {clock_words(least_s)}; their spread tells how "
+        f"{counted(policy.pilot, 'run')}, {least}; their spread tells how "
         "many more "
         f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
     )

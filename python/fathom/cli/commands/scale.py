@@ -11,6 +11,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom._permission import typed
+from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
     resumed_id,
@@ -28,6 +29,8 @@ from fathom.units import NS_PER_MS
 if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.experiments.scale import ScalePoint, Scaling
+    from fathom.fleet.address import FleetAddress
+    from fathom.fleet.runner import FleetRunner
     from fathom.store import Store
 
 __all__ = ["scale", "show_scaling"]
@@ -61,8 +64,10 @@ def scale(  # noqa: PLR0913 - Each is an option of the command.
                 found, name = _resumed(opened, resume, permission, quiet=as_json), opened.name
         else:
             words = [f"-d{duration}", *arguments]
+            fleet = _usable_fleet(words, permission)
             with opened_store(store) as opened:
-                found, name = _begun(opened, words, permission, label, quiet=as_json), opened.name
+                runner = tools.fleet_runner(opened, fleet, permission)
+                found, name = _begun(opened, runner, words, label, quiet=as_json), opened.name
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo(f"The runs that are done are saved: {resumed_by('scale')}", err=True)
         fail(interruption, exit_code(interruption))
@@ -73,16 +78,21 @@ def scale(  # noqa: PLR0913 - Each is an option of the command.
         fail(found.failure, EXIT_FAILED)
 
 
-def _begun(
-    store: Store, words: list[str], permission: Permission, label: str | None, *, quiet: bool
-) -> Scaling:
+def _usable_fleet(words: list[str], permission: Permission) -> FleetAddress:
+    """Return the fleet; what it cannot measure is reported before anything begins."""
     fleet = chosen_fleet()
     if fleet is None:
         raise fathom.InvalidRequestError(
             "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
         )
-    load_of(words)  # It says what is wrong with them before anything begins.
-    runner = tools.fleet_runner(store, fleet, permission)
+    load_of(words)
+    refuse_what_cannot_run([words], permission, fleet.runner_name())
+    return fleet
+
+
+def _begun(
+    store: Store, runner: FleetRunner, words: list[str], label: str | None, *, quiet: bool
+) -> Scaling:
     with experiment_line("runs", quiet=quiet) as tell:
         return experiments.measure_scale(store, runner, words, label=label or "", on_progress=tell)
 

@@ -167,6 +167,9 @@ def _show(found: trends.Trend) -> None:
     terminal.print(text_table("", columns, rows, spare=("number",)))
     for claim in found.claims[1:]:
         terminal.print(plain_text(claim.text), soft_wrap=True)
+    names = [*dict.fromkeys(str(run.columns["target_path"]) for run in found.runs)]
+    if len(names) > 1:
+        terminal.print(plain_text(f"One target has several names: {', '.join(names)}."))
     if found.left_out:
         typer.echo(f"{found.left_out} runs of the series do not have {found.metric}.")
 

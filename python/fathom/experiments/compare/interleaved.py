@@ -17,7 +17,7 @@ from scipy.special import chdtri
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments._latency_asked import refuse_unmeasured
-from fathom.experiments._run_times import asked_run_s, further_run_s
+from fathom.experiments._run_times import asked_run_s, ends_by_amount, further_run_s
 from fathom.experiments.compare.saved import DEFAULT_METRICS, compare_drawn_pairs, parse_condition
 from fathom.experiments.session import (
     Forecast,
@@ -142,6 +142,25 @@ class TurnsPlan:
         """How long a run takes by experience, in seconds: the mean of both sides."""
         return sum(asked_run_s(side, self.runner) for side in (self.a, self.b)) / 2
 
+    @property
+    def ends_by_amount(self) -> bool:
+        """Whether runs end after so many I/Os or bytes, however long that takes."""
+        return any(ends_by_amount(side) for side in (self.a, self.b))
+
+    def refuse_unmeasured(self) -> None:
+        """Refuse figures of latency that a side would not measure.
+
+        Raises
+        ------
+        InvalidRequestError
+            If there is one.
+
+        """
+        # The usual figures have latencies, of which a report says where they are missing.
+        if self.metrics != DEFAULT_METRICS and self.runner == "fathom":
+            for side in (self.a, self.b):
+                refuse_unmeasured(self.metrics, side)
+
     def forecast(self) -> TurnsForecast:
         """Say what it will take; how many pairs follow the pilot, the pilot alone can tell."""
         pilot, most = 2 * self.pilot, 2 * self.most
@@ -243,10 +262,7 @@ def compare_interleaved(
         If Ctrl-C ended it; ``resume_interleaved`` goes on.
 
     """
-    # The usual figures have latencies, of which a report says where they are missing.
-    if plan.metrics != DEFAULT_METRICS and plan.runner == "fathom":
-        for side in (plan.a, plan.b):
-            refuse_unmeasured(plan.metrics, side)
+    plan.refuse_unmeasured()
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
     session = Session(store, experiment_id, runner, on_progress=on_progress)
     return _compared(session, Interleaver(plan, session.value, label))
@@ -370,7 +386,9 @@ class Interleaver:
     def forecast(self, _elapsed_s: float) -> Forecast:
         """Return how far it is; the plan looks at all pairs that are whole by now."""
         done = 2 * len(self.pairs) + len(self.durations_s) % 2
-        each_s = further_run_s(self.plan.typical_run_s, self.durations_s)
+        each_s = further_run_s(
+            self.plan.typical_run_s, self.durations_s, is_limit=self.plan.ends_by_amount
+        )
         low, high = self._pairs_between()
         low_s, high_s = (max(2 * pairs - done, 0) * each_s for pairs in (low, high))
         return Forecast(done, 2 * low, self.failed, low_s, low_s, high_s)

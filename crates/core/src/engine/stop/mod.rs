@@ -145,8 +145,12 @@ impl Finish {
     /// Judges what the threads have handed over, and ends the measured time if a rule is met.
     pub fn look(&self, now_ns: u64) {
         let Some(board) = &self.board else { return };
+        // What comes later is judged by `report`, if it belongs to the measured time.
+        if now_ns >= self.until_ns() {
+            return;
+        }
         let counts = board.take();
-        if counts.is_empty() || now_ns >= self.until_ns() {
+        if counts.is_empty() {
             return;
         }
         let mut state = self.state();
@@ -155,6 +159,19 @@ impl Finish {
                 self.end(&mut state, cause, |_| now_ns + AHEAD_NS);
                 return;
             }
+        }
+    }
+
+    /// Judges the last intervals of a measured time that no rule has ended: they close with it, when nobody
+    /// looks any more, and a run of exactly the least time needs them.
+    fn judge_rest(&self, state: &mut State, measured_ns: u64) {
+        let Some(board) = &self.board else { return };
+        for ios in board.take() {
+            let ended_ns = (state.judge.intervals() as u64 + 1) * state.judge.interval_ns();
+            if state.cause.is_some() || ended_ns > measured_ns {
+                return;
+            }
+            state.cause = state.judge.next(ios);
         }
     }
 
@@ -175,9 +192,13 @@ impl Finish {
         self.state().cause
     }
 
-    /// Why the measured time ended; nothing if there were no rules. `otherwise` ended it if none did.
-    pub fn report(&self, otherwise: StopCause) -> Option<StopReport> {
-        let state = self.state();
+    /// Why a measured time of this length ended; nothing if there were no rules. `otherwise` ended it if
+    /// none did.
+    pub fn report(&self, otherwise: StopCause, measured_ns: u64) -> Option<StopReport> {
+        let mut state = self.state();
+        if otherwise == StopCause::Duration {
+            self.judge_rest(&mut state, measured_ns);
+        }
         self.rules
             .any()
             .then(|| report(state.cause.unwrap_or(otherwise), &self.rules, &state.judge))
@@ -241,9 +262,48 @@ mod tests {
 
     #[test]
     fn without_rules_there_is_nothing_to_report() {
-        assert_eq!(finish(1, StopRules::default()).report(StopCause::Duration), None);
+        assert_eq!(finish(1, StopRules::default()).report(StopCause::Duration, 1), None);
         let ios = StopRules { ios: Some(5), ..StopRules::default() };
-        let report = finish(1, ios).report(StopCause::Duration).unwrap();
+        let report = finish(1, ios).report(StopCause::Duration, 1).unwrap();
         assert_eq!((report.cause, report.interval_ns), (StopCause::Duration, 0));
+    }
+
+    /// A finish whose one thread handed over intervals of 10 ms with 100 I/Os each, of which the last one
+    /// ends with the duration of 2 s, and so was looked at by nobody.
+    fn of_two_seconds(intervals: u64) -> Finish {
+        let rules = StopRules {
+            confidence: Some(crate::request::ConfidenceRule {
+                level_milli: 95_000,
+                precision_milli: 2_000,
+            }),
+            interval_ms: Some(10),
+            ..StopRules::default()
+        };
+        let mut plan = span(Vec::new());
+        plan.stop = rules;
+        let finish = Finish::with(&plan, rules, 1, Vec::new());
+        finish.open(2_000_000_000);
+        let mut feed = finish.feed(0).unwrap();
+        (0..200).for_each(|index| feed.add(index * 10_000_000, 100));
+        finish.look(1_995_000_000);
+        (200..=intervals).for_each(|index| feed.add(index * 10_000_000, 100));
+        finish.look(2_000_000_000);
+        finish
+    }
+
+    #[test]
+    fn a_run_of_exactly_the_least_time_can_meet_the_rule_about_the_mean() {
+        let report = of_two_seconds(200).report(StopCause::Duration, 2_000_000_000).unwrap();
+        assert_eq!((report.cause, report.intervals), (StopCause::Confidence, 200));
+        assert_eq!(report.awaited, None);
+    }
+
+    #[test]
+    fn what_completed_behind_the_measured_time_is_not_judged() {
+        let report = of_two_seconds(205).report(StopCause::Duration, 1_990_000_000).unwrap();
+        assert_eq!((report.cause, report.intervals), (StopCause::Duration, 199));
+        // Somebody ended it: what is known by then stays as it is.
+        let report = of_two_seconds(200).report(StopCause::Interruption, 2_000_000_000).unwrap();
+        assert_eq!((report.cause, report.intervals), (StopCause::Interruption, 199));
     }
 }
