@@ -282,6 +282,20 @@ def test_intervals_that_a_busy_host_shifts_do_not_hide_a_step_down() -> None:
     assert "burst-credits" not in fired(([fabricated(rates=np.linspace(10e3, 1e3, 100))], None))
 
 
+@pytest.mark.parametrize("kind", ["stalled_at_end", "stalled", None])
+def test_a_stall_until_the_end_is_no_level_that_credits_fell_to(kind: str | None) -> None:
+    """A server that hung for the last third of a run was said to have used up its credits."""
+    rates = credits_used_up(0.0)
+    rates[43] = 100  # One answer that was on its way.
+    stalled = fabricated(rates=rates)
+    found = fired(([warned(stalled, kind) if kind else stalled], None))
+    assert "burst-credits" not in found
+    # A low level that answers now and then is one.
+    slow = credits_used_up(0.0)
+    slow[40::3] = 100
+    assert "burst-credits" in fired(([fabricated(rates=slow)], None))
+
+
 @pytest.mark.parametrize("case", SILENT)
 def test_cases_that_show_nothing_give_no_findings(case: str) -> None:
     assert fired(SILENT[case]) == []

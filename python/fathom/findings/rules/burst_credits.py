@@ -30,6 +30,8 @@ _DROP = 0.8
 _CLEAR = 8.0
 # What a busy host or the change itself does to a few intervals is not the level's.
 _STRAYED = 0.1
+# A level has I/Os throughout: the longest time without any is at most this part of it.
+_LONGEST_GAP = 0.25
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,16 @@ def _step(series: FloatArray) -> _Step | None:
     if before.mean() <= 0 or after.mean() > _DROP * before.mean() or drop < _CLEAR * spread:
         return None
     # Stalls are no level: the medians lie as far apart as the means.
-    if float(np.median(after)) > _DROP * float(np.median(before)):
+    if float(np.median(after)) > _DROP * float(np.median(before)) or _gap(after) > _LONGEST_GAP:
         return None
     return _Step(at, float(before.mean()), float(after.mean()))
+
+
+def _gap(level: FloatArray) -> float:
+    """Return the longest time without an I/O, as a part of the level."""
+    with_ios = np.flatnonzero(level)
+    ends = np.concatenate(([-1], with_ios, [level.size]))
+    return float(np.diff(ends).max() - 1) / level.size
 
 
 def _spread(level: FloatArray) -> float:
@@ -110,7 +119,8 @@ RULE = Rule(
     fires_when=(
         "Two levels within a run of at least 25 intervals, the second at most 80 % of the "
         "first, eight standard deviations apart without the tenth of the intervals that strays "
-        "most. *Possible* where it writes (a cache that filled looks the same), else *likely*."
+        "most, with I/Os throughout. *Possible* where it writes (a cache that filled looks the "
+        "same), else *likely*."
     ),
     place=50,
 )
