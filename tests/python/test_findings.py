@@ -271,6 +271,20 @@ def test_an_unsteady_rate_of_a_busy_host_is_no_matter_of_the_device() -> None:
     assert "burst-credits" not in fired(([step], None))
 
 
+def test_only_writes_wear_a_device_so_that_reads_need_no_preconditioning() -> None:
+    """A run of reads that a stall had cut was to "precondition the device for writes"."""
+    rates = np.linspace(15e3, 7e3, 100)
+    reads = fabricated(rates=rates)
+
+    def remedy(result: Result) -> str:
+        (found,) = [one for one in find([result]) if one.rule == "not-steady"]
+        return found.remedy
+
+    assert remedy(reads) == "Measure longer (-d, --stop-steady)."
+    assert "precondition" in remedy(fabricated(rates=rates, write=100))
+    assert "other findings" in remedy(warned(reads, "stalled_at_end"))
+
+
 def test_intervals_that_a_busy_host_shifts_do_not_hide_a_step_down() -> None:
     """What one interval lacks comes with the next one."""
     rates = credits_used_up(0.25)

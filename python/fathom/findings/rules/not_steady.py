@@ -17,14 +17,15 @@ from fathom.units import rate_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.findings.observed import TargetEvidence
+    from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
 
 _PERCENT = 100
 # As of the SNIA's rule.
 _RANGE_PERCENT, _FIT_PERCENT = 20, 10
-_LONGER = "Measure longer (-d, --stop-steady), and precondition the device for writes."
+_LONGER = "Measure longer (-d, --stop-steady)"
+_PRECONDITIONED = "and precondition the device for writes"
 _QUIET = (
     "Measure again without what the other findings say of these runs; only then is it the device's."
 )
@@ -52,11 +53,18 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             f"{beside_limit(_PERCENT * check.range_share, _RANGE_PERCENT)} % of the mean, drift "
             f"{beside_limit(_PERCENT * check.fit_share, _FIT_PERCENT)} %; "
             f"{_RANGE_PERCENT} % and {_FIT_PERCENT} % are allowed).",
-            _QUIET if disturbed else _LONGER,
+            _remedy(one),
             "likely",
             (one,),
             check.range_share,
         )
+
+
+def _remedy(one: Observed) -> str:
+    """Return what to do: what other findings say comes first, and only writes wear a device."""
+    if one.warned & (_DISTURBED | STALLED):
+        return _QUIET
+    return f"{_LONGER}, {_PRECONDITIONED}." if one.load.write_percent > 0 else f"{_LONGER}."
 
 
 RULE = Rule(

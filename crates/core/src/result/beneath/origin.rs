@@ -107,13 +107,24 @@ impl Case<'_> {
             return (AnsweredBy::Nothing, words);
         }
         if let Some(layer) = find(LayerKind::Unseen) {
-            let words = format!("no device can be seen beneath it: it lies on {}", in_words(layer));
+            let before = self.answers_before();
+            let words =
+                format!("no device can be seen beneath it: it lies on {}{before}", in_words(layer));
             return (AnsweredBy::Unseen, words);
         }
         if lowest.iter().all(|&one| self.layer(one).kind == LayerKind::Memory) {
             return (AnsweredBy::Memory, self.memory_in_words(&lowest));
         }
         self.counted(&lowest)
+    }
+
+    /// What is known to hold data above a layer beneath which nothing can be seen.
+    fn answers_before(&self) -> String {
+        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
+        let cached = layers.into_iter().find(|layer| layer.is_cached_loop());
+        cached.map_or_else(String::new, |layer| {
+            format!("; the loop device {} may answer before it", in_words(layer))
+        })
     }
 
     /// What lies in memory may have been moved to swap; the kernel fetches it on account of whoever uses it.

@@ -246,6 +246,29 @@ fn memory_and_what_others_serve_are_never_a_device() {
     }
 }
 
+/// A loop device through the page cache over a file of a FUSE server: 95,000 IOPS were those of the server,
+/// which had seen none of them.
+#[test]
+fn a_cached_loop_device_over_what_nobody_sees_is_named() {
+    let told = |direct| {
+        let mut fake = Fake::new();
+        fake.mount("0:41 / /served rw - fuse.own own rw");
+        fake.write("served/a.img", "x");
+        fake.loop_over(2, "/served/a.img", direct);
+        let span = plan(&["/dev/loop2"]);
+        let observed = fake.observe(&span, |fake| fake.counts("loop2", [READS, BYTES, 0, 0]));
+        let warning = result(&span, observed, &[(READS, 0)]).warnings[0].clone();
+        assert_eq!(warning.kind, WarningKind::DeviceUnseen);
+        (warning.evidence, warning.remedy)
+    };
+    let (evidence, remedy) = told(false);
+    assert!(evidence.contains("fuse.own") && evidence.contains("loop2"), "{evidence}");
+    assert!(evidence.ends_with("may answer before it"), "{evidence}");
+    assert!(remedy.contains("losetup --direct-io=on"), "{remedy}");
+    let (evidence, remedy) = told(true);
+    assert!(!evidence.contains("may answer") && !remedy.contains("losetup"), "{evidence} {remedy}");
+}
+
 /// "All of 142 reads (2.2 MiB) reached vda" was said of a file on NTFS-3G over a loop device that saw none of
 /// them: its server had the data, and others read from the disk.
 #[test]

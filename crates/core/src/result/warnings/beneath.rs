@@ -91,6 +91,13 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             (WarningKind::DeviceUnseen, reach(seen, origin))
         }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
+        AnsweredBy::Unseen if has_cached_loop(seen, origin) => (
+            WarningKind::DeviceUnseen,
+            format!(
+                "{}, to measure whoever serves the file system; measure where it is served to know its device",
+                reach(seen, origin)
+            ),
+        ),
         AnsweredBy::Unseen if target.location.served().is_some() || is_over_network(seen, origin) => (
             WarningKind::ServerAnswered,
             "read the figures as those of the server with its cache; use far more than its memory to get past \

@@ -8,6 +8,7 @@ use super::load::is_rate_met;
 use super::words::{count, grouped, rate};
 use super::{Seen, at_end};
 use crate::beneath::{LimitKind, Stall};
+use crate::plan::TargetPlan;
 use crate::units::NANOS_PER_SEC;
 
 /// From this share of their time on, threads that wait for a CPU are reported.
@@ -256,7 +257,18 @@ fn stalled(seen: &Seen) -> Option<Warning> {
         remedy.push_str(", and measure with -L to see it in the latencies");
     }
     let (evidence, remedy) = with_outside(seen, evidence, &remedy);
-    Some(seen.warning(WarningKind::Stalled, evidence, remedy))
+    let warning = seen.warning(WarningKind::Stalled, evidence, remedy);
+    Some(match only_target(seen, longest.thread) {
+        Some(target) => seen.about(target, warning),
+        None => warning,
+    })
+}
+
+/// The target of a thread that has no other.
+fn only_target<'a>(seen: &'a Seen, thread: u32) -> Option<&'a TargetPlan> {
+    let plan = seen.span.threads.get(thread as usize)?;
+    let [assignment] = plan.assignments.as_slice() else { return None };
+    seen.span.targets.get(assignment.target)
 }
 
 /// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does

@@ -25,6 +25,7 @@ pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
     if response_ns < service_ns.saturating_mul(FACTOR) || response_ns - service_ns < LEAST_NS {
         return None;
     }
+    let (reason, remedy) = reason(seen, service, response);
     let line_ns = service_ns.max(LEAST_NS);
     let late = above(response, line_ns).saturating_sub(above(service, line_ns));
     let evidence = format!(
@@ -34,32 +35,42 @@ pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
         millis(response_ns),
         grouped(late),
         grouped(response.count()),
-        reason(seen, service, response),
+        reason,
     );
-    let remedy = "read the response times for what a user would have felt, and the service times for \
-                  the device alone; allow more outstanding I/O (-o) if the load should not wait";
-    Some(seen.warning(WarningKind::ResponseBehindSchedule, evidence, remedy.to_owned()))
+    let remedy = format!(
+        "read the response times for what a user would have felt, and the service times for the device \
+         alone; {remedy} if the load should not wait"
+    );
+    Some(seen.warning(WarningKind::ResponseBehindSchedule, evidence, remedy))
 }
 
-/// What kept I/Os waiting: slow ones before them, more of them than were served, or the thread itself.
-fn reason(seen: &Seen, service: &LatencyHistogram, response: &LatencyHistogram) -> String {
+/// What kept I/Os waiting, and what to do: slow ones before them, more of them than were served, or the
+/// thread itself.
+fn reason(
+    seen: &Seen,
+    service: &LatencyHistogram,
+    response: &LatencyHistogram,
+) -> (String, String) {
+    // More of them only wait elsewhere where something else than the load holds them up.
+    let more = "allow more outstanding I/O (-o)".to_owned();
     let (slowest_ns, longest_ns) = (service.max_ns(), response.max_ns());
     if slowest_ns >= longest_ns / 2 {
         let slots = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
         let slots: u64 = slots.map(|assignment| u64::from(assignment.outstanding)).sum();
         let slowest = millis(slowest_ns);
-        return format!(
+        let words = format!(
             "because slow I/Os, one of them of {slowest}, held the {slots} outstanding ones"
         );
+        return (words, more);
     }
     if let Some(cause) = outside(seen) {
-        return format!("because {}", cause.words);
+        return (format!("because {}", cause.words), cause.remedy);
     }
     if is_rate_missed(seen) {
-        return "because more were due than were served, so that a backlog grew".to_owned();
+        return ("because more were due than were served, so that a backlog grew".to_owned(), more);
     }
     let slowest = millis(slowest_ns);
-    format!("although no I/O took longer than {slowest}: the load thread itself came late")
+    (format!("although no I/O took longer than {slowest}: the load thread itself came late"), more)
 }
 
 fn above(histogram: &LatencyHistogram, line_ns: u64) -> u64 {

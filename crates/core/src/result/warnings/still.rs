@@ -6,14 +6,17 @@ use crate::measure::SpanMeasurements;
 use crate::plan::SpanPlan;
 use crate::units::NANOS_PER_SEC;
 
-/// Where the process was suspended, its I/Os seem to have stalled: that is said, in place of a search for a
-/// cause at the target.
+/// Where the process was suspended, its I/Os seem to have stalled, and those that were due came late: that
+/// is said, in place of a search for a cause at the target.
 pub fn explain(warnings: &mut [Warning]) {
     let still = warnings.iter().filter(|one| one.kind == WarningKind::Suspended);
     let still: Vec<(Option<u32>, String)> =
         still.map(|one| (one.time_span, one.remedy.clone())).collect();
     for warning in warnings {
-        let is_open = matches!(warning.kind, WarningKind::Stalled | WarningKind::StalledAtEnd);
+        let is_open = matches!(
+            warning.kind,
+            WarningKind::Stalled | WarningKind::StalledAtEnd | WarningKind::ResponseBehindSchedule
+        );
         let cause = still.iter().find(|(time_span, _)| *time_span == warning.time_span);
         if let Some((_, remedy)) = cause.filter(|_| is_open) {
             warning.evidence.push_str("; this process itself was suspended in the measured time");
@@ -59,12 +62,18 @@ mod tests {
             remedy: if kind == WarningKind::Suspended { "SIGSTOP" } else { "the target" }
                 .to_owned(),
         };
-        let kinds = [WarningKind::Suspended, WarningKind::StalledAtEnd, WarningKind::IoErrors];
+        let kinds = [
+            WarningKind::Suspended,
+            WarningKind::StalledAtEnd,
+            WarningKind::ResponseBehindSchedule,
+            WarningKind::IoErrors,
+        ];
         let mut warnings: Vec<Warning> = kinds.map(|kind| warning(kind, 0)).to_vec();
         warnings.push(warning(WarningKind::StalledAtEnd, 1));
         explain(&mut warnings);
         let remedies: Vec<&str> = warnings.iter().map(|one| one.remedy.as_str()).collect();
-        assert_eq!(remedies, ["SIGSTOP", "SIGSTOP", "the target", "the target"]);
-        assert!(warnings[1].evidence.contains("was suspended"), "{warnings:?}");
+        assert_eq!(remedies, ["SIGSTOP", "SIGSTOP", "SIGSTOP", "the target", "the target"]);
+        let are_explained = warnings[1..3].iter().all(|one| one.evidence.contains("was suspended"));
+        assert!(are_explained, "{warnings:?}");
     }
 }

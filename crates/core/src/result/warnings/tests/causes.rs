@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::beneath::{LayerKind, LimitKind, Stall};
+use crate::measure::LatencyHistogram;
 use crate::result::{Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess};
 
 /// A time span of one second on two CPUs, of which this process used half of one and others nothing.
@@ -179,6 +180,43 @@ fn a_stall_is_told_without_latencies() {
     let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |_| {});
     let found = only(&warnings, WarningKind::Stalled);
     has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
+}
+
+/// Of several targets "the target" had stalled, and whoever read it had to look for the thread in the table.
+#[test]
+fn a_stall_of_a_thread_with_one_target_names_it_and_one_with_several_names_none() {
+    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let told = |targets: usize| {
+        let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
+            let assignments = &mut case.plan.spans[0].threads[1].assignments;
+            *assignments = vec![assignments[0].clone(); targets];
+        });
+        only(&warnings, WarningKind::Stalled).target.clone()
+    };
+    let name = Case::new(2).plan.spans[0].targets[0].name.clone();
+    assert_eq!(told(1), Some(name));
+    assert_eq!(told(2), None);
+}
+
+/// Under a limit of 500 reads per second, "allow more outstanding I/O (-o)" was the advice: more of them
+/// would have waited behind the limit.
+#[test]
+fn what_a_limit_held_up_is_not_helped_by_more_outstanding_ios() {
+    let late = |groups| {
+        let warnings = said(Beneath { groups, ..beneath() }, |case| {
+            let (mut service, mut response) = (LatencyHistogram::new(), LatencyHistogram::new());
+            service.record_several(1_000_000, 1_000);
+            response.record_several(900_000_000, 1_000);
+            let read = &mut case.used(0).read;
+            (read.latency, read.response) = (Some(service), Some(Box::new(response)));
+        });
+        let kind = WarningKind::ResponseBehindSchedule;
+        warnings.into_iter().find(|one| one.kind == kind).expect("it was late").remedy
+    };
+    has(&late(Vec::new()), &["allow more outstanding I/O (-o)"]);
+    let limited = late(vec![limited(LimitKind::ReadIops, 500, Some(505.0))]);
+    has(&limited, &["raise or remove the limit"]);
+    assert!(!limited.contains("-o"), "{limited}");
 }
 
 /// The mean time between I/Os contained the stall: one of 0.6 of 1 s was none at 25 I/Os per second.
