@@ -226,6 +226,7 @@ SHOWN = ("cli", "report", "experiments")
 UNITS = (" IOPS", " MiB/s", " us", " µs", "times the", " % (")
 # Plans and forecasts, one run's own line, and what preparing wrote: no conclusion of measurements.
 OTHERS = {
+    "cli/commands/_foresight.py",
     "cli/views/prepare.py",
     "cli/views/stop.py",
     "cli/views/sweep.py",

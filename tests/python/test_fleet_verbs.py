@@ -50,7 +50,7 @@ class SimulatedFleet(SimulatedStorage):
 
     def explain(self, _load: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Have nothing on any host that could be lost."""
-        return {f"host-{number}": {"targets": []} for number in range(HOSTS)}
+        return {f"host-{number}": {"targets": [], "files": []} for number in range(HOSTS)}
 
     def close(self) -> None:
         """Have nothing to close."""

@@ -138,8 +138,9 @@ def test_the_parameters_of_a_sweep_take_the_place_of_a_request_s_fields(tmp_path
         stop.set()
         with pytest.raises(fathom.ExperimentInterrupted):
             fathom.compare_interleaved(request, words + " x.dat", store=store, cancel=stop)
+        request = fathom.parse(f"-c1M -r -o4 -t2 {tmp_path / 'x.dat'}")
         with pytest.raises(fathom.ExperimentInterrupted):
-            fathom.tune(fathom.parse("-r -o4 -t2 x.dat"), store=store, cancel=stop)
+            fathom.tune(request, store=store, cancel=stop)
 
 
 def test_a_request_that_no_arguments_say_is_no_experiment(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -147,7 +148,8 @@ def test_what_is_written_behind_the_first_mark_of_a_killed_run_is_somebodys(
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         time.sleep(0.3)
         process.kill()
-    assert process.returncode < 0
+    # On a busy machine it may not have come to its wait, and have seen the change by itself.
+    assert process.returncode in (-signal.SIGKILL, 1)
     assert _next_run(tmp_path).returncode == _REFUSED
 
 

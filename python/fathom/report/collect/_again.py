@@ -141,8 +141,8 @@ def _compare(plan: Mapping[str, Any]) -> _Words:
 
 def _scale(plan: Mapping[str, Any]) -> _Words:
     """Return the words of a scale, whose duration stands first among its arguments."""
-    first, *rest = [str(one) for one in plan["arguments"]]
+    first, *rest = [str(one) for one in plan.get("arguments", ())] or [""]
     duration = first.removeprefix("-d")
     if first.startswith("-d") and duration.isdigit():
         return ["--duration", duration], rest
-    return [], [first, *rest]
+    return [], [one for one in (first, *rest) if one]
