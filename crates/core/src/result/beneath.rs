@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(super) use make::of_span;
-pub(super) use origin::is_of_all;
+pub(super) use origin::{SEEN, is_of_all};
 
 use crate::beneath::{
     Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, Pressure, ProcessIo, Stall,

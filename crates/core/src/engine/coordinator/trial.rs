@@ -184,6 +184,20 @@ impl Trial {
         true
     }
 
+    /// All turns of a thread; `reach` returns what it reaches in one by a way, as `enter` takes it.
+    fn take_turns(&self, mut reach: impl FnMut(usize) -> Option<f64>) {
+        let turns = TURNS * self.ways.len();
+        for turn in 0..turns {
+            if !self.meet(turn) {
+                return;
+            }
+            self.enter(turn, reach(turn % self.ways.len()));
+        }
+        if self.meet(turns) {
+            self.decide();
+        }
+    }
+
     /// What one thread reached in a turn; nothing if the way is closed to it.
     fn enter(&self, turn: usize, iops: Option<f64>) {
         let mut state = self.state();
@@ -256,17 +270,10 @@ impl Shared {
         own_open_files();
         let way = |&way| (self.backend(thread, layout, way), reads.clone());
         let mut tried: Vec<_> = trial.ways.iter().map(way).collect();
-        let turns = TURNS * tried.len();
-        for turn in 0..turns {
-            if !trial.meet(turn) {
-                return;
-            }
-            let (backend, reads) = &mut tried[turn % trial.ways.len()];
-            trial.enter(turn, backend.as_mut().and_then(|backend| backend.turn(reads)));
-        }
-        if trial.meet(turns) {
-            trial.decide();
-        }
+        trial.take_turns(|way| {
+            let (backend, reads) = &mut tried[way];
+            backend.as_mut().and_then(|backend| backend.turn(reads))
+        });
     }
 
     /// Where each slot reads, if the targets are such that the way to them matters.
@@ -447,16 +454,7 @@ mod tests {
 
     /// A thread that takes part, with what it reaches by each way.
     fn member(trial: &Trial, reached: [Option<f64>; 2]) {
-        let turns = TURNS * WAYS_HERE.len();
-        for turn in 0..turns {
-            if !trial.meet(turn) {
-                return;
-            }
-            trial.enter(turn, reached[turn % WAYS_HERE.len()]);
-        }
-        if trial.meet(turns) {
-            trial.decide();
-        }
+        trial.take_turns(|way| reached[way]);
     }
 
     fn ways(trial: &Trial) -> Vec<(String, u64)> {

@@ -8,7 +8,7 @@ use crate::result::warnings::caching::ends_in_cache;
 use crate::result::warnings::words::{grouped, size};
 
 /// From this share of the bytes on, a device saw the load; the rest is what lies at the edges of the time.
-const SEEN: f64 = 0.9;
+pub(in crate::result) const SEEN: f64 = 0.9;
 /// Below this share, something else answered nearly all of it.
 const HARDLY: f64 = 0.1;
 /// From so many times the bytes on, a disk below a cache was used by others, too.
@@ -90,6 +90,16 @@ impl Case<'_> {
         &self.beneath.layers[index as usize]
     }
 
+    /// The layers beneath the target.
+    fn layers(&self) -> impl Iterator<Item = &LayerUse> {
+        self.origin().layers.iter().map(|&layer| self.layer(layer))
+    }
+
+    /// The loop device beneath it that goes through the page cache, if there is one.
+    fn cached_loop(&self) -> Option<&LayerUse> {
+        self.layers().find(|layer| layer.is_cached_loop())
+    }
+
     /// The lowest layers, as positions.
     fn lowest_of(&self, origin: &TargetOrigin) -> Vec<u32> {
         let of = origin.layers.iter().copied();
@@ -120,9 +130,7 @@ impl Case<'_> {
 
     /// What is known to hold data above a layer beneath which nothing can be seen.
     fn answers_before(&self) -> String {
-        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
-        let cached = layers.into_iter().find(|layer| layer.is_cached_loop());
-        cached.map_or_else(String::new, |layer| {
+        self.cached_loop().map_or_else(String::new, |layer| {
             format!("; the loop device {} may answer before it", in_words(layer))
         })
     }
@@ -222,9 +230,8 @@ impl Case<'_> {
     /// system on its own, and a cache of either may answer: what others do on the disk meanwhile cannot be
     /// told from what the load did.
     fn masked(&self, asked: &[Direction], names: &str) -> Option<String> {
-        let layers = || self.origin().layers.iter().map(|&layer| self.layer(layer));
-        let cached = layers().find(|layer| layer.is_cached_loop());
-        let served = layers().find(|layer| layer.is_served());
+        let cached = self.cached_loop();
+        let served = self.layers().find(|layer| layer.is_served());
         let answers = match (served, cached) {
             (_, Some(layer)) => format!("the loop device {}", in_words(layer)),
             (Some(layer), None) => format!("the process that serves {}", layer.name),

@@ -1,6 +1,6 @@
 //! Figures that no device made, by what the layers beneath the targets counted.
 
-use super::super::beneath::is_of_all;
+use super::super::beneath::{SEEN, is_of_all};
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
 use super::words::{either, rate, size};
@@ -158,9 +158,6 @@ fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = 
     beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]))
 }
 
-/// A layer that saw less of the bytes than this was not reached by all.
-const REACHED: f64 = 0.9;
-
 /// The file system that kept back what did not come as far as the first layer beneath it that counts. No
 /// layer further down can have kept it, whatever is set there.
 fn kept_back_by<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> Option<&'a str> {
@@ -168,7 +165,7 @@ fn kept_back_by<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> Option<&'a str>
     let first = layers(seen, origin).find_map(|one| one.seen)?;
     let asked = origin.asked;
     let both = [(asked.read_bytes, first.read_bytes), (asked.write_bytes, first.write_bytes)];
-    let came = |&(asked, seen): &(u64, u64)| asked > 0 && seen as f64 >= REACHED * asked as f64;
+    let came = |&(asked, seen): &(u64, u64)| asked > 0 && seen as f64 >= SEEN * asked as f64;
     (!is_of_all(origin) && !both.iter().any(came)).then_some(system.name.as_str())
 }
 
