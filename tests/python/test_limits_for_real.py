@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 from commands import COMMAND
 from fathom.findings import find
+from fathom.findings.causes import HOST_IN_THE_WAY, causes_of
 from fathom.result import Result
 from support import loop_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # A device is not blamed where others use the CPUs.
 pytestmark = pytest.mark.alone
@@ -26,6 +27,7 @@ LOOP = Path("/dev/loop15")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 300
+TRIES = 5
 
 
 class Group:
@@ -70,26 +72,39 @@ def group(tmp_path: Path) -> Iterator[Group]:
             made.path.rmdir()
 
 
+def undisturbed(measure: Callable[[], list[Result]]) -> list[Result]:
+    """Measure again where the host took the CPUs: no finding blames a device then."""
+    for _ in range(TRIES):
+        results = measure()
+        taken = {cause for one in results for cause in causes_of(one) & HOST_IN_THE_WAY}
+        if not taken:
+            return results
+    pytest.skip(f"the host was in the way each time: {', '.join(sorted(taken))}")
+
+
 def test_a_limit_that_a_provider_sets_is_found_by_its_plateau(group: Group) -> None:
     group.limit(RATE)
     loads = [("-b4K", "-o2"), ("-b16K", "-o8"), ("-b64K", "-o32")]
-    found = find([group.read("-r", "-d3", *load) for load in loads])
+    found = find(undisturbed(lambda: [group.read("-r", "-d3", *load) for load in loads]))
     evidence = [one.evidence for one in found if one.rule == "provisioned-limit"]
     assert len(evidence) == 1, [one.rule for one in found]
     assert "3 loads with 2 to 32 outstanding and blocks of 4 KiB to 64 KiB" in evidence[0]
 
 
 def test_credits_that_are_used_up_are_found_by_the_step_down(group: Group) -> None:
-    group.limit(4 * RATE)
-
     def use_up() -> None:
         time.sleep(4)
         group.limit(RATE)
 
-    spender = threading.Thread(target=use_up)
-    spender.start()
-    result = group.read("-r", "-b4K", "-o4", "-d8", "-D200")
-    spender.join()
+    def measure() -> list[Result]:
+        group.limit(4 * RATE)
+        spender = threading.Thread(target=use_up)
+        spender.start()
+        result = group.read("-r", "-b4K", "-o4", "-d8", "-D200")
+        spender.join()
+        return [result]
+
+    (result,) = undisturbed(measure)
     found = [one for one in find([result]) if one.rule == "burst-credits"]
     assert len(found) == 1, result.raw["warnings"]
     before, _, after = found[0].evidence.partition(" IOPS for ")
