@@ -30,21 +30,32 @@ fn bursts_have_gaps_between_them() {
     }
 }
 
+/// How many I/Os a run made and how many of them it counted; none where that cannot be traced.
+fn made_and_counted(bench: &Bench, args: &str) -> Option<(u64, u64)> {
+    let trace = Trace::of(bench, "pread64,openat", args)?;
+    Some((trace.of_load("pread64").count() as u64, ios(&trace.result)))
+}
+
 #[test]
 fn warm_up_and_cool_down_have_load_that_is_not_counted() {
     let bench = Bench::new();
-    let args = "-W1 -C1 -b4K -r -o1 -g200i t.dat";
-    let Some(trace) = Trace::of(&bench, "pread64,openat", args) else { return };
-    let made = trace.of_load("pread64").count() as u64;
-    let counted = ios(&trace.result);
-    // Three seconds of 200 I/Os each were requested, and those of one count; a busy host may lose some.
-    assert!((100..=202).contains(&counted), "{counted} counted");
-    assert!((counted + 150..=620).contains(&made), "{made} made, {counted} counted");
-    let Some(plain) = Trace::of(&bench, "pread64,openat", "-b4K -r -o1 -g200i t.dat") else {
+    // Three seconds of 200 I/Os each are requested, and those of one count. A host that stands still in the
+    // warm-up makes its I/Os up in the measured time, as DiskSpd does, and one that stands still at the end
+    // loses them; it is asked again.
+    let mut seen = Vec::new();
+    let is_seen = (0..5).any(|_| {
+        let run = made_and_counted(&bench, "-W1 -C1 -b4K -r -o1 -g200i t.dat");
+        seen.extend(run);
+        run.is_none_or(|(made, counted)| {
+            assert!(made <= 620 && counted < made, "{made} made, {counted} counted");
+            (100..=202).contains(&counted) && counted + 150 <= made
+        })
+    });
+    assert!(is_seen, "made and counted: {seen:?}");
+    let Some((made, counted)) = made_and_counted(&bench, "-b4K -r -o1 -g200i t.dat") else {
         return;
     };
-    let made = plain.of_load("pread64").count() as u64;
-    assert!(made.abs_diff(ios(&plain.result)) <= 2, "{made} made");
+    assert!(made.abs_diff(counted) <= 2, "{made} made, {counted} counted");
 }
 
 #[test]
