@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from commands import COMMAND, command
 from fabricated import fabricated
 from fathom.store import (
+    NoStoreError,
     Store,
     StoreError,
     StoreInUseError,
@@ -25,8 +26,10 @@ from fathom.store import (
     copy_store,
     move_store,
 )
+from fathom.store._database import Database
 from fathom.store._tables import runs, shared_texts
 from fathom.store.sharing import drop_unused_texts
+from fathom.store.where import store_url
 from store_worker import CONTEXT, RESULT, move_to
 
 if TYPE_CHECKING:
@@ -247,6 +250,17 @@ def test_two_moves_at_once_end_with_one_store(tmp_path: Path) -> None:
     left = [*tmp_path.iterdir()]
     assert len(left) == 1, (left, told)
     assert whole(left[0]) == before
+
+
+def test_opening_a_store_that_was_just_moved_away_makes_no_empty_one(tmp_path: Path) -> None:
+    source = tmp_path / "a.sqlite"
+    fill(str(source))
+    database = Database(store_url(source), make=False)
+    move_store(source, tmp_path / "b.sqlite")
+    with pytest.raises(NoStoreError, match=r"there is no store .*a\.sqlite"), database.reading():
+        pass
+    database.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["b.sqlite"]
 
 
 @pytest.fixture

@@ -192,9 +192,10 @@ class Database:
             if self._look is not None:
                 self._look.close()
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
-        if beginning and not _is_writable(path):
-            url = _reading_url(path)
-        engine = sa.create_engine(url, connect_args={"timeout": self.wait_s})
+        can_only_read = beginning and not _is_writable(path)
+        mode = "rwc" if self._make else "rw"
+        address = _reading_url(path) if can_only_read else _address(path, mode=mode)
+        engine = sa.create_engine(address, connect_args={"timeout": self.wait_s})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", self._begin_sqlite)
         return engine
@@ -300,7 +301,9 @@ class Database:
                 f"another program has kept the store {self.name} locked for {self.wait_s:g} s: "
                 "end it, or name another store with --store"
             )
-        return StoreError(f"the store {self.name} cannot be used: {words}")
+        is_gone = code == sqlite3.SQLITE_CANTOPEN and not Path(self.name).exists()
+        other = StoreError(f"the store {self.name} cannot be used: {words}")
+        return no_store(self.name) if is_gone else other
 
 
 def _make_private(path: Path) -> tuple[int, int] | None:
@@ -368,7 +371,15 @@ def _reading_url(path: Path) -> URL:
     """
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
-    query = {"uri": "true"} | ({"mode": "ro"} if has_log else {"mode": "ro", "immutable": "1"})
+    return _address(path, mode="ro") if has_log else _address(path, mode="ro", immutable="1")
+
+
+def _address(path: Path, **how: str) -> URL:
+    """Return an address that says what SQLite may do with a file (https://sqlite.org/uri.html).
+
+    By its plain name it would make an empty one where another process has just moved the store.
+    """
+    query = {"uri": "true"} | how
     return sa.engine.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query)
 
 
