@@ -83,7 +83,8 @@ def target_name(
 
     Links and ``..`` are followed, and a folder that is mounted elsewhere, too, has the name that it
     has there. Of a file with several names on its file system the first that ``earlier`` returns
-    is taken, so that its runs stay together.
+    is taken, so that its runs stay together; a relative one counts from here, or from the folder
+    of the file.
     """
     if is_address(path):
         return path
@@ -91,13 +92,19 @@ def target_name(
         found = Path(path).stat()
         if not stat.S_ISREG(found.st_mode):
             return path
-        real = _mounted_first(Path(path).resolve(), proc)
+        real = _real(Path(path), proc)
+        if found.st_nlink == 1:
+            return str(real)
+        # By its name here an earlier run is known, whatever led to it.
+        others = (base / one for one in earlier() for base in (Path(), real.parent))
+        same = next((one for one in others if _is_file(one, found)), real)
+        return str(_real(same, proc))
     except OSError:
         return path
-    if found.st_nlink == 1:
-        return str(real)
-    others = (Path(one) for one in earlier() if Path(one).is_absolute())
-    return str(next((one for one in others if _is_file(one, found)), real))
+
+
+def _real(path: Path, proc: Path) -> Path:
+    return _mounted_first(path.resolve(), proc)
 
 
 def _is_file(path: Path, wanted: os.stat_result) -> bool:
