@@ -17,7 +17,6 @@ from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import (
     EXIT_CANNOT_TELL,
     EXIT_FAILED,
-    EXIT_INVALID,
     EXIT_REFUSED,
     EXIT_WORSE,
 )
@@ -108,7 +107,9 @@ def _check_hosts(result: Result, number: int, runner: str | None) -> None:
 
 
 def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wish) -> None:
-    """Look where there is no store yet: none is made for a run that cannot be.
+    """Look where there is no store yet: none is made for a run that would not be saved.
+
+    A run of this host whose target cannot be used is saved as one that failed.
 
     Raises
     ------
@@ -119,10 +120,9 @@ def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wi
     try:
         for load in _loads(workload, wish)[:1]:
             _foresight.refuse_before_a_store(where, load, wish.permission, wish.runner)
-    except fathom.TargetError as error:
-        # Of a target that is missing, a run here ends as diskspd does.
-        is_fleet = tools.fleet_named(wish.runner) is not None
-        fail(error, EXIT_INVALID if is_fleet else EXIT_FAILED)
+    except fathom.TargetError:
+        if tools.fleet_named(wish.runner) is not None:
+            raise
 
 
 def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
