@@ -61,6 +61,14 @@ def test_each_verb_that_measures_is_tried() -> None:
     assert {name for name, verb in VERBS.items() if verb.experiments} == {*TYPED}
 
 
+def test_a_run_of_another_tool_that_cannot_begin_made_a_store(tmp_path: Path) -> None:
+    store = {"FATHOM_STORE": "new/store.db"}
+    done = command("run", "--runner", "fio", "-d1", MISSING, cwd=tmp_path, environment=store)
+    assert done.returncode, done.stderr
+    assert "error: " in done.stderr
+    assert made(tmp_path) == []
+
+
 def test_a_first_run_warns_once(tmp_path: Path) -> None:
     """Where there is no store yet, its load is looked at before; the run looks again."""
     options = ("-c1M", "-d1", "-t2", "-W0", "--stop-ios=100")

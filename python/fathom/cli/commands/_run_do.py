@@ -120,9 +120,12 @@ def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wi
     try:
         for load in _loads(workload, wish)[:1]:
             _foresight.refuse_before_a_store(where, load, wish.permission, wish.runner)
-    except fathom.TargetError:
+    except fathom.TargetError as error:
         if tools.fleet_named(wish.runner) is not None:
             raise
+        if wish.runner is not None:
+            # Another tool would not have begun, either, and the run ends as with a store.
+            fail(error, EXIT_FAILED)
 
 
 def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
