@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom._proc import PROC, boot_id, process_stat
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["is_gone", "this_process"]
 
@@ -17,7 +22,7 @@ _STATE, _START_TICKS = 0, 19
 _ENDED = ("Z", "X")
 
 
-def this_process(proc: Path = Path("/proc"), pid: int | None = None) -> dict[str, object]:
+def this_process(proc: Path = PROC, pid: int | None = None) -> dict[str, object]:
     """Return what tells this process from all others, also after a restart of the machine.
 
     ``pid`` is another's, such as of one that this process has started.
@@ -26,13 +31,13 @@ def this_process(proc: Path = Path("/proc"), pid: int | None = None) -> dict[str
     return {
         "pid": number,
         "start_ticks": _start_ticks(proc, number),
-        "boot_id": _read(proc / "sys/kernel/random/boot_id"),
+        "boot_id": boot_id(proc),
         "pid_namespace": _namespace(proc),
         "host_name": platform.node(),
     }
 
 
-def is_gone(noted: object, proc: Path = Path("/proc")) -> bool | None:
+def is_gone(noted: object, proc: Path = PROC) -> bool | None:
     """Tell whether a process has ended; None if that cannot be told here.
 
     That of another machine or of another container may well be there, unseen.
@@ -41,7 +46,7 @@ def is_gone(noted: object, proc: Path = Path("/proc")) -> bool | None:
         return None
     if not noted.get("boot_id"):
         return None
-    if noted["boot_id"] != _read(proc / "sys/kernel/random/boot_id"):
+    if noted["boot_id"] != boot_id(proc):
         # The same machine, started again since.
         return True
     if noted.get("pid_namespace") != _namespace(proc):
@@ -55,8 +60,7 @@ def is_gone(noted: object, proc: Path = Path("/proc")) -> bool | None:
 
 def _start_ticks(proc: Path, pid: int) -> int | None:
     """Return when a process began, in ticks since the machine started; None if it has ended."""
-    _, _, fields = _read(proc / str(pid) / "stat").rpartition(")")
-    words = fields.split()
+    words = process_stat(pid, proc)
     if len(words) <= _START_TICKS or words[_STATE] in _ENDED:
         return None
     return int(words[_START_TICKS])
@@ -68,10 +72,3 @@ def _namespace(proc: Path) -> str | None:
         return os.readlink(proc / "self/ns/pid")  # noqa: PTH115 - It leads to no file.
     except OSError:
         return None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""

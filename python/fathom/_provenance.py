@@ -7,21 +7,19 @@ does not tell is None, never a guess. Nothing here opens a device.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
+from fathom._proc import PROC, SECTOR_BYTES, Mount, mounts, text
 from fathom.units import KIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = ["TargetProvenance", "memory_bytes", "target_name", "target_provenance"]
-
-_SECTOR_BYTES = 512  # The unit of /sys/block/*/size, whatever the device's own.
 
 
 @dataclass(frozen=True)
@@ -44,16 +42,16 @@ class TargetProvenance:
     device_bytes: int | None = None
 
 
-def memory_bytes(proc: Path = Path("/proc")) -> int:
+def memory_bytes(proc: Path = PROC) -> int:
     """Return the size of the host's memory in bytes, 0 if the kernel does not tell."""
-    for line in _read(proc / "meminfo").splitlines():
+    for line in text(proc / "meminfo").splitlines():
         if line.startswith("MemTotal:"):
             return int(line.split()[1]) * KIB
     return 0
 
 
 def target_provenance(
-    path: str | os.PathLike[str], *, sys: Path = Path("/sys"), proc: Path = Path("/proc")
+    path: str | os.PathLike[str], *, sys: Path = Path("/sys"), proc: Path = PROC
 ) -> TargetProvenance:
     """Return what lies beneath a file or a device; of what is missing, beneath its folder."""
     if is_address(path):
@@ -79,13 +77,14 @@ def target_name(
     path: str,
     earlier: Callable[[], Iterable[str]] = list,
     *,
-    proc: Path = Path("/proc"),
+    proc: Path = PROC,
 ) -> str:
     """Return one name for a file that has several; of what is no file here, the name as it is.
 
     Links and ``..`` are followed, and a folder that is mounted elsewhere, too, has the name that it
     has there. Of a file with several names on its file system the first that ``earlier`` returns
-    is taken, so that its runs stay together.
+    is taken, so that its runs stay together; a relative one counts from here, or from the folder
+    of the file.
     """
     if is_address(path):
         return path
@@ -93,13 +92,19 @@ def target_name(
         found = Path(path).stat()
         if not stat.S_ISREG(found.st_mode):
             return path
-        real = _mounted_first(Path(path).resolve(), proc)
+        real = _real(Path(path), proc)
+        if found.st_nlink == 1:
+            return str(real)
+        # By its name here an earlier run is known, whatever led to it.
+        others = (base / one for one in earlier() for base in (Path(), real.parent))
+        same = next((one for one in others if _is_file(one, found)), real)
+        return str(_real(same, proc))
     except OSError:
         return path
-    if found.st_nlink == 1:
-        return str(real)
-    others = (Path(one) for one in earlier() if Path(one).is_absolute())
-    return str(next((one for one in others if _is_file(one, found)), real))
+
+
+def _real(path: Path, proc: Path) -> Path:
+    return _mounted_first(path.resolve(), proc)
 
 
 def _is_file(path: Path, wanted: os.stat_result) -> bool:
@@ -111,23 +116,17 @@ def _is_file(path: Path, wanted: os.stat_result) -> bool:
 
 def _mounted_first(path: Path, proc: Path) -> Path:
     """Return the name of a file below the mount of its whole file system, if there is one."""
-    mounts = [line.split()[2:5] for line in _read(proc / "self/mountinfo").splitlines()]
-    places = [(number, root, Path(_unescaped(place))) for number, root, place in mounts]
-    above = [one for one in places if path.is_relative_to(one[2])]
+    seen = list(mounts(proc))
+    above = [one for one in seen if path.is_relative_to(one.place)]
     if not above:
         return path
-    number, root, place = max(reversed(above), key=lambda one: len(one[2].parts))
-    whole = [one[2] for one in places if one[:2] == (number, "/")]
-    if root == "/" and place in whole[:1]:
+    here = max(reversed(above), key=lambda one: len(Path(one.place).parts))
+    whole = [one.place for one in seen if (one.number, one.root) == (here.number, "/")]
+    if here.root == "/" and here.place in whole[:1]:
         return path
-    below = Path(_unescaped(root).lstrip("/")) / path.relative_to(place)
-    named = [one / below for one in whole[:1]]
+    below = Path(here.root.lstrip("/")) / path.relative_to(here.place)
+    named = [Path(one) / below for one in whole[:1]]
     return next((one for one in named if _is_file(one, path.stat())), path)
-
-
-def _unescaped(words: str) -> str:
-    """Return a name of mountinfo, which has blanks as octal numbers (proc(5))."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words)
 
 
 def _status(path: Path) -> os.stat_result:
@@ -137,22 +136,10 @@ def _status(path: Path) -> os.stat_result:
         return path.absolute().parent.stat()
 
 
-@dataclass(frozen=True)
-class _Mount:
-    file_system: str
-    source: str
-    options: str
-
-
-def _mount(proc: Path, number: int) -> _Mount | None:
-    """Return the file system with this device number (proc(5), mountinfo)."""
+def _mount(proc: Path, number: int) -> Mount | None:
+    """Return the first mount of the file system with this device number."""
     wanted = f"{os.major(number)}:{os.minor(number)}"
-    for line in _read(proc / "self/mountinfo").splitlines():
-        fields, _, rest = line.partition(" - ")
-        if fields.split()[2] == wanted:
-            kind, source, super_options = (*rest.split(" ", maxsplit=2), "", "")[:3]
-            return _Mount(kind, source, f"{fields.split()[5]};{super_options}")
-    return None
+    return next((one for one in mounts(proc) if one.number == wanted), None)
 
 
 def _disks(sys: Path, number: int) -> list[Path]:
@@ -171,24 +158,24 @@ def _beneath(device: Path) -> Iterable[Path]:
     return [disk for slave in below for disk in _beneath(slave.resolve())]
 
 
-def _of_disks(disks: list[Path], mount: _Mount | None) -> TargetProvenance:
+def _of_disks(disks: list[Path], mount: Mount | None) -> TargetProvenance:
     def joined(look: Callable[[Path], str | None]) -> str | None:
         found = [look(disk) or "" for disk in disks]
         return ", ".join(found if len(set(found)) > 1 else found[:1]) or None
 
-    turning = [_read(disk / "queue/rotational") for disk in disks]
-    sizes = [_read(disk / "size") for disk in disks]
+    turning = [text(disk / "queue/rotational") for disk in disks]
+    sizes = [text(disk / "size") for disk in disks]
     return TargetProvenance(
-        file_system=mount.file_system if mount else None,
-        mount_options=mount.options if mount else None,
+        file_system=mount.kind if mount else None,
+        mount_options=f"{mount.options};{mount.super_options}" if mount else None,
         device_names=", ".join(disk.name for disk in disks) or None,
         device_model=joined(lambda disk: _first(disk, "device/model", "device/name")),
         device_serial=joined(_serial),
         device_firmware=joined(lambda disk: _first(disk, "device/firmware_rev", "device/rev")),
-        device_scheduler=joined(lambda disk: _chosen(_read(disk / "queue/scheduler"))),
+        device_scheduler=joined(lambda disk: _chosen(text(disk / "queue/scheduler"))),
         device_write_cache=joined(lambda disk: _first(disk, "queue/write_cache")),
         device_is_rotational="1" in turning if any(turning) else None,
-        device_bytes=sum(map(int, filter(None, sizes))) * _SECTOR_BYTES if any(sizes) else None,
+        device_bytes=sum(map(int, filter(None, sizes))) * SECTOR_BYTES if any(sizes) else None,
     )
 
 
@@ -209,11 +196,4 @@ def _chosen(schedulers: str) -> str | None:
 
 
 def _first(disk: Path, *names: str) -> str | None:
-    return next((text for text in (_read(disk / name) for name in names) if text), None)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
+    return next(filter(None, (text(disk / name) for name in names)), None)

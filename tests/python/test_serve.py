@@ -346,11 +346,11 @@ def test_the_description_of_the_api_names_what_there_is(server: Server) -> None:
 
 
 def test_folders_of_the_system_were_listed_as_targets(tmp_path: Path) -> None:
-    mounts = tmp_path / "proc/self/mounts"
+    mounts = tmp_path / "proc/self/mountinfo"
     mounts.parent.mkdir(parents=True)
     # A folder counts where one may make a file in it.
     places = ("/sys/fs/cgroup", "/run/netns", str(tmp_path))
-    mounts.write_text("".join(f"none {place} tmpfs rw 0 0\n" for place in places))
+    mounts.write_text("".join(f"9 1 0:9 / {one} rw - tmpfs none rw\n" for one in places))
     assert [one.path for one in targets(tmp_path)] == [str(tmp_path)]
 
 

@@ -17,6 +17,7 @@ from fathom._provenance import target_name
 from fathom.cli import main
 from fathom.cli.commands.trend import _runs_words
 from fathom.errors import InvalidRequestError
+from fathom.experiments.compare.saved import compare_runs
 from fathom.stats import find_change_points
 from fathom.store import Store
 from fathom.trends import find_trend, trend_figure
@@ -169,6 +170,55 @@ def test_one_file_under_several_names_is_one_series(
     told = " ".join(capsys.readouterr().out.split())
     assert "One target has several names:" in told
     assert "symbolic.dat, " in told
+
+
+@pytest.mark.parametrize("standing", ["", "elsewhere"])
+@pytest.mark.parametrize("first", ["x.dat", "./x.dat", "symbolic.dat", "{}/symbolic.dat"])
+def test_a_hard_link_of_what_was_named_from_its_folder_was_another_target(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, standing: str
+) -> None:
+    """Only absolute names of earlier runs were looked at, and taken as they were typed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "x.dat").write_bytes(bytes(4096))
+    (tmp_path / "symbolic.dat").symlink_to("x.dat")
+    ids = save(kept, [1000], path=first.format(tmp_path))
+    (tmp_path / "hard.dat").hardlink_to(tmp_path / "x.dat")
+    monkeypatch.chdir(tmp_path / standing)
+    ids += save(kept, [1000], path=str(tmp_path / "hard.dat"))
+    ids += save(kept, [1000], path=str(tmp_path / "x.dat"))
+    assert {run.id for run in kept.runs.series(ids[0])} == {*ids}
+
+
+def test_a_name_that_leads_elsewhere_today_is_another_target(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.dat").write_bytes(bytes(4096))
+    monkeypatch.chdir(tmp_path / "a")
+    ids = save(kept, [1000], path="x.dat")
+    monkeypatch.chdir(tmp_path / "b")
+    (tmp_path / "b/hard.dat").hardlink_to(tmp_path / "b/x.dat")
+    save(kept, [1000], path="hard.dat")
+    assert [run.id for run in kept.runs.series(ids[0])] == ids
+
+
+@pytest.mark.parametrize("other", ["symbolic.dat", "hard.dat", "copy.dat"])
+def test_a_comparison_says_both_names_of_one_target(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.dat").write_bytes(bytes(4096))
+    (tmp_path / "symbolic.dat").symlink_to("x.dat")
+    (tmp_path / "copy.dat").write_bytes(bytes(4096))
+    a = save(kept, [1000, 1001, 1002])
+    (tmp_path / "hard.dat").hardlink_to(tmp_path / "x.dat")
+    b = save(kept, [1000, 1001, 1002], path=other)
+    found = compare_runs(kept, ",".join(map(str, a)), ",".join(map(str, b)))
+    words = f"A and B are of one target, which is called x.dat in A and {other} in B."
+    assert ([one.text for one in found.claims].count(words) == 1) is (other != "copy.dat")
+    assert found.is_of_one_load
 
 
 def test_relative_names_in_two_folders_are_two_files(

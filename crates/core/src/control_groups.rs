@@ -18,6 +18,19 @@ pub(crate) struct Group {
     pub(crate) folders: Vec<String>,
 }
 
+impl Group {
+    /// Whether its directories may have files of a controller; those of version 2 may have all of them.
+    pub(crate) fn has(&self, controller: &str) -> bool {
+        self.controllers.is_empty() || self.controllers.split(',').any(|one| one == controller)
+    }
+}
+
+/// The directories of this process's groups that may have files of a controller.
+fn folders_with(tree: &Tree, controller: &str) -> Vec<String> {
+    let groups = of_this_process(tree).into_iter().filter(|group| group.has(controller));
+    groups.flat_map(|group| group.folders).collect()
+}
+
 /// What a control group leaves to this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLeft {
@@ -72,23 +85,19 @@ pub(crate) fn memory_limit(tree: &Tree, folder: &str, limits: &[&str]) -> Option
 
 /// The tightest limit of memory, the group that has it, and its bytes; none if no group has one.
 pub(crate) fn tightest_memory(tree: &Tree) -> Option<(String, u64)> {
-    let groups = of_this_process(tree);
-    let folders = groups.iter().flat_map(|group| &group.folders);
-    let limits = folders.filter_map(|folder| {
-        let limit = u64::try_from(memory_limit(tree, folder, ALL_LIMITS)?).ok()?;
-        Some((folder.clone(), limit))
+    let limits = folders_with(tree, "memory").into_iter().filter_map(|folder| {
+        let limit = u64::try_from(memory_limit(tree, &folder, ALL_LIMITS)?).ok()?;
+        Some((folder, limit))
     });
     limits.min_by_key(|&(_, limit)| limit)
 }
 
 /// What is left of the tightest limit of memory; none if no group has one.
 pub(crate) fn memory_left(tree: &Tree) -> Option<MemoryLeft> {
-    let groups = of_this_process(tree);
-    let folders = groups.iter().flat_map(|group| &group.folders);
-    let left = folders.filter_map(|folder| {
-        let limit = u64::try_from(memory_limit(tree, folder, HARD_LIMITS)?).ok()?;
-        let left_bytes = limit.saturating_sub(used_for_good(tree, folder));
-        Some(MemoryLeft { group: folder.clone(), limit_bytes: limit, left_bytes })
+    let left = folders_with(tree, "memory").into_iter().filter_map(|folder| {
+        let limit = u64::try_from(memory_limit(tree, &folder, HARD_LIMITS)?).ok()?;
+        let left_bytes = limit.saturating_sub(used_for_good(tree, &folder));
+        Some(MemoryLeft { group: folder, limit_bytes: limit, left_bytes })
     });
     left.min_by_key(|found| found.left_bytes)
 }

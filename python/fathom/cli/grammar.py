@@ -22,7 +22,7 @@ from fathom._hanging import HangingError, within
 from fathom.cli.empty_words import refuse_empty_values
 from fathom.cli.verbs import VERBS
 from fathom.store.references import requested_runs
-from fathom.units import LONGEST_S, MIB, SIZES
+from fathom.units import LONGEST_S, MIB, SIZES, TIMES_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ __all__ = [
 _SUGGESTION_S = 1.0
 _NAMES_MOST = 2000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
-_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_SECONDS = {**TIMES_S, "": 1.0, "min": TIMES_S["m"]}
 _PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*%?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from fathom._proc import process_stat
 from fathom._signals import children, held_back
 from fathom.databases.folder import ENVIRONMENT, end_processes
 from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
@@ -362,7 +363,4 @@ _CPU_FIELDS = slice(11, 15)
 
 def _cpu_ticks(pid: int) -> int:
     """Return what a process and its children that ended have used, in ticks."""
-    with suppress(OSError, ValueError):
-        _, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
-        return sum(map(int, fields.split()[_CPU_FIELDS]))
-    return 0
+    return sum(map(int, process_stat(pid)[_CPU_FIELDS]))

@@ -9,25 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._addresses import is_address
+from fathom._proc import boot_id, mounts
 from fathom.engine import explain
 from fathom.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["explained_targets", "machine_id"]
 
-_MOUNTS = Path("/proc/self/mountinfo")
 _WITHIN = re.compile(r"\+unix://|//([^/@]*@)?(localhost|127\.|\[::1\])", re.IGNORECASE)
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def machine_id() -> str:
     """Return what two processes on one machine have in common, and two machines do not."""
-    try:
-        return _BOOT.read_text(encoding="ascii").strip()
-    except OSError:
-        return f"{os.uname().nodename}"
+    return boot_id() or os.uname().nodename
 
 
 def explained_targets(
@@ -78,19 +74,7 @@ def _device_number(path: Path) -> int:
 def _remote_source(device: int) -> str | None:
     """Return the server and folder of a file system that is on the network, else None."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
-    for number, kind, source in _mounts():
-        if number == wanted and (":" in source or source.startswith("//")):
-            return f"{kind} {source}"
+    for one in mounts():
+        if one.number == wanted and (":" in one.source or one.source.startswith("//")):
+            return f"{one.kind} {one.source}"
     return None
-
-
-def _mounts() -> Iterator[tuple[str, str, str]]:
-    """Return device number, kind and source of each mount (proc(5), mountinfo)."""
-    try:
-        lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        before, _, behind = line.partition(" - ")
-        kind, source, *_ = [*behind.split(" "), "", ""]
-        yield before.split(" ")[2], kind, source

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from fathom._proc import mounts, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -83,19 +85,16 @@ def read_words(path: Path) -> dict[str, int]:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
+    return text(path).splitlines()
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, str, bool]]:
     """Return the folders of this process's groups and of those above them, each with its name."""
-    mounts = list(_mounts(root))
+    hierarchies = list(_hierarchies(root))
     for line in _lines(root / "proc/self/cgroup"):
         number, controllers, group = [*line.split(":", 2), "", ""][:3]
         names = set(filter(None, controllers.split(",")))
-        for point, inside, options in mounts:
+        for point, inside, options in hierarchies:
             is_unified = options is None
             if is_unified is not (number == "0") or not (is_unified or names & (options or set())):
                 continue
@@ -106,15 +105,13 @@ def _folders(root: Path) -> Iterator[tuple[Path, str, bool]]:
                 yield folder, "/" if part == Path() else f"/{part}", is_unified
 
 
-def _mounts(root: Path) -> Iterator[tuple[Path, Path, set[str] | None]]:
+def _hierarchies(root: Path) -> Iterator[tuple[Path, Path, set[str] | None]]:
     """Return where groups are mounted, what of their tree, and which controllers (version 1)."""
-    for line in _lines(root / "proc/self/mountinfo"):
-        before, _, behind = line.partition(" - ")
-        fields, kind = before.split(), [*behind.split(), "", "", ""]
-        if kind[0] == "cgroup2":
-            yield Path(fields[4]), Path(fields[3]), None
-        elif kind[0] == "cgroup":
-            yield Path(fields[4]), Path(fields[3]), set(kind[2].split(","))
+    for one in mounts(root / "proc"):
+        if one.kind == "cgroup2":
+            yield Path(one.place), Path(one.root), None
+        elif one.kind == "cgroup":
+            yield Path(one.place), Path(one.root), set(one.super_options.split(","))
 
 
 def _read_cpu(found: GroupCounters, folder: Path, name: str) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from fathom._proc import SECTOR_BYTES, cpu_ticks, text
 from fathom.host.control_groups import GroupCounters, read_groups, read_words
 
 __all__ = ["Counters", "Disk", "read_counters"]
 
-_SECTOR_BYTES = 512
 # proc(5), /proc/stat: what a CPU did, in this order.
 _IDLE, _IOWAIT, _GUEST = 3, 4, 8
 # https://docs.kernel.org/admin-guide/iostats.html, counted behind the name.
@@ -75,12 +75,11 @@ def read_counters(root: Path = Path("/"), cpus: frozenset[int] | None = None) ->
 
 def _cpu_ticks(root: Path, allowed: frozenset[int]) -> tuple[int, int, int]:
     busy = waiting = everything = 0
-    for line in _text(root / "proc/stat").splitlines():
-        name, *words = line.split() or [""]
-        if name[:3] != "cpu" or not name[3:].isdigit() or int(name[3:]) not in allowed:
+    for cpu, spent in cpu_ticks(root / "proc").items():
+        if cpu not in allowed:
             continue
         # What guests take is in the time of users already.
-        ticks = [int(one) for one in words[:_GUEST]]
+        ticks = spent[:_GUEST]
         waiting += ticks[_IOWAIT]
         everything += sum(ticks)
         busy += sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT]
@@ -91,7 +90,7 @@ def _pressure(root: Path) -> dict[str, int]:
     """Return how long some task waited (https://docs.kernel.org/accounting/psi.html)."""
     found = {}
     for name in ("memory", "io"):
-        for line in _text(root / "proc/pressure" / name).splitlines():
+        for line in text(root / "proc/pressure" / name).splitlines():
             kind, *pairs = line.split()
             if kind == "some" and pairs[-1].startswith("total="):
                 found[name] = int(pairs[-1].removeprefix("total="))
@@ -100,7 +99,7 @@ def _pressure(root: Path) -> dict[str, int]:
 
 def _disks(root: Path) -> dict[str, Disk]:
     found = {}
-    for line in _text(root / "proc/diskstats").splitlines():
+    for line in text(root / "proc/diskstats").splitlines():
         major, minor, name, *words = line.split()
         if (
             len(words) < _LEAST_DISK_FIELDS
@@ -111,15 +110,8 @@ def _disks(root: Path) -> dict[str, Disk]:
         found[name] = Disk(
             numbers=f"{major}:{minor}",
             ios=count[_READS] + count[_WRITES],
-            read_bytes=count[_READ_SECTORS] * _SECTOR_BYTES,
-            written_bytes=count[_WRITTEN_SECTORS] * _SECTOR_BYTES,
+            read_bytes=count[_READ_SECTORS] * SECTOR_BYTES,
+            written_bytes=count[_WRITTEN_SECTORS] * SECTOR_BYTES,
             busy_ms=count[_BUSY_MS],
         )
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

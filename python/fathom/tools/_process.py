@@ -8,14 +8,15 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from fathom._proc import cpu_ticks
 from fathom._signals import children, let_through
 from fathom.errors import FathomError, InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = ["CpuSample", "ToolRun", "cpu_rows", "run_tool", "told_by"]
 
@@ -202,15 +203,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _sample() -> CpuSample:
     """Read the times of each CPU (proc(5), /proc/stat); empty where there are none."""
     ticks = {}
-    try:
-        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        name, *words = line.split()
-        if name.startswith("cpu") and name[3:].isdecimal():
-            user, nice, system, idle, wait, hard, soft, steal = (int(one) for one in words[:8])
-            ticks[int(name[3:])] = (user + nice, system + hard + soft, idle + wait, steal)
+    for cpu, spent in cpu_ticks().items():
+        user, nice, system, idle, wait, hard, soft, steal = spent[:8]
+        ticks[cpu] = (user + nice, system + hard + soft, idle + wait, steal)
     return CpuSample(time.monotonic(), ticks)
 
 

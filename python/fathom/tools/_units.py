@@ -1,4 +1,4 @@
-"""Sizes and times as fio writes and reads them."""
+"""Sizes and times as fio writes and reads them, and sizes as DiskSpd does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from fathom.errors import InvalidRequestError
 from fathom.units import SIZES, TIMES_S, block_words
 
-__all__ = ["fio_number", "fio_percent", "fio_seconds", "fio_size", "read_fio_size"]
+__all__ = ["fio_number", "fio_percent", "fio_seconds", "fio_size", "read_fio_size", "sized"]
 
 # fio(1), "Parameter types": with kb_base=1024, its default, 4k and 4kb are 4096 bytes, as are 4ki
 # and 4kib.
@@ -23,9 +23,14 @@ _ALL = 100
 _SECONDS = {**TIMES_S, "usec": TIMES_S["us"], "msec": TIMES_S["ms"], "sec": TIMES_S["s"]}
 
 
+def sized(size_bytes: int) -> str:
+    """Return a size such as ``64K``, without losing a byte."""
+    return block_words(size_bytes, "TGMK")
+
+
 def fio_size(size_bytes: int) -> str:
     """Return a size such as ``64k``."""
-    return block_words(size_bytes, "TGMK").lower()
+    return sized(size_bytes).lower()
 
 
 def read_fio_size(name: str, text: str) -> int:

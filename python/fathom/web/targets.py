@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import fathom
 from fathom._hanging import HangingError, within
+from fathom._proc import SECTOR_BYTES, mounts, text
 from fathom.errors import FathomError
 
 __all__ = ["Target", "targets"]
 
 _LOOK_S = 3.0
-_SECTOR_BYTES = 512
 _MOST = 64
 # Of the system, whatever file system stands there.
 _NO_PLACES = ("/proc/", "/run/", "/sys/")
@@ -40,19 +40,19 @@ class Target(NamedTuple):
 
 def targets(root: Path = Path("/")) -> list[Target]:
     """Return devices, then folders; what hangs is shown so, and keeps nobody waiting for long."""
-    return [*_devices(root / "sys/block"), *_folders(root / "proc/self/mounts")][:_MOST]
+    return [*_devices(root / "sys/block"), *_folders(root / "proc")][:_MOST]
 
 
 def _devices(block: Path) -> list[Target]:
     found = []
     names = sorted(one.name for one in block.iterdir()) if block.is_dir() else []
     for name in names:
-        size_bytes = int(_word(block / name / "size") or 0) * _SECTOR_BYTES
+        size_bytes = int(text(block / name / "size") or 0) * SECTOR_BYTES
         if not size_bytes or _LEFT_OUT.fullmatch(name):
             continue
         path = f"/dev/{name.replace('!', '/')}"
         use, may = _verdict(path)
-        model = _word(block / name / "device/model")
+        model = text(block / name / "device/model")
         found.append(Target("device", path, size_bytes, None, model, use, may))
     return found
 
@@ -71,16 +71,18 @@ def _verdict(path: str) -> tuple[str, bool]:
     return f"{verdict['reason']}; {verdict['remedy']}", False
 
 
-def _folders(mounts: Path) -> list[Target]:
+def _folders(proc: Path) -> list[Target]:
     found: dict[str, Target] = {}
-    for line in mounts.read_text(errors="replace").splitlines():
-        device, place, kind, options, *_ = line.split(" ")
-        if kind in _NO_FOLDERS or "ro" in options.split(",") or place.startswith(_NO_PLACES):
+    for mount in mounts(proc):
+        options = f"{mount.options},{mount.super_options}".split(",")
+        if mount.kind in _NO_FOLDERS or "ro" in options or mount.place.startswith(_NO_PLACES):
             continue
-        place = re.sub(r"\\(\d{3})", lambda one: chr(int(one[1], 8)), place)
-        with_room = _with_room(place, kind, device)
+        if mount.place.encode("utf-8", "replace").decode() != mount.place:
+            # Neither a page nor JSON has a word for such a name.
+            continue
+        with_room = _with_room(mount.place, mount.kind, mount.source)
         if with_room is not None:
-            found[place] = with_room
+            found[mount.place] = with_room
     return [found[place] for place in sorted(found)]
 
 
@@ -102,10 +104,3 @@ def _with_room(place: str, kind: str, device: str) -> Target | None:
         "files are made here",
         may_be_written=True,
     )
-
-
-def _word(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""

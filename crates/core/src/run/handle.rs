@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use fathom_sys::hand_off;
+
 use super::{Finished, RunError, Stop, run};
 use crate::engine::start_gate::{StartGate, unix_now_ns};
 use crate::measure::{EndedBy, Event, RunEvent};
@@ -40,6 +42,8 @@ impl RunHandle {
     /// # Errors
     /// If there may be no more threads.
     pub fn open(job: Job, stop: Arc<Stop>) -> Result<Self, RunError> {
+        // Before there is another thread, if this is the first run.
+        hand_off::get_ready();
         let (tell, events) = mpsc::channel();
         let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let gate = Arc::new(StartGate::default());

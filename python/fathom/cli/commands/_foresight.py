@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import typer
 
 import fathom
 from fathom import tools
+from fathom.cli.common import is_there
 from fathom.cli.exit_codes import EXIT_REFUSED
 from fathom.experiments.first_look import FirstLook, look_at, refusal
 from fathom.units import MIB, clock_words, size_words
@@ -24,6 +26,7 @@ __all__ = [
     "explaining",
     "foretold_words",
     "refusal",
+    "refuse_before_a_store",
     "refuse_what_cannot_run",
     "some_cannot_run",
     "writes_to",
@@ -93,6 +96,30 @@ def refuse_what_cannot_run(
     """
     look = _looked(loads, permission, runner)
     _judge(look, is_asked=is_asked, forecast=forecast)
+
+
+def refuse_before_a_store(
+    where: str | None, load: Sequence[str], permission: Permission, runner: str | None
+) -> None:
+    """Look at the first load where there is no store yet: none is made for what cannot be run.
+
+    Where there is one, the run itself looks; this would only look twice.
+
+    Raises
+    ------
+    RefusedError
+        If the guard would refuse it.
+    InvalidRequestError
+        If it cannot be run.
+
+    """
+    if not is_there(where):
+        with warnings.catch_warnings():
+            # The run itself tells them.
+            warnings.simplefilter("ignore")
+            look = _looked([load], permission, runner)
+        look.raise_wrong()
+        look.raise_refused()
 
 
 def some_cannot_run(

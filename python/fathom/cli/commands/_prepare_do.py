@@ -14,7 +14,11 @@ import typer
 import fathom
 from fathom import tools
 from fathom import workloads as loads_by_name
-from fathom.cli.commands._foresight import refuse_what_cannot_run, writes_to
+from fathom.cli.commands._foresight import (
+    refuse_before_a_store,
+    refuse_what_cannot_run,
+    writes_to,
+)
 from fathom.cli.commands._resumed import named_experiment, resumed_permission
 from fathom.cli.commands._workload_argument import named_workload, split_rest
 from fathom.cli.common import fail
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Conditioning",
+    "check_fleet_fill",
     "resume_any",
     "run_fill",
     "run_fleet_fill",
@@ -95,6 +100,12 @@ def run_served_fill(target: str, asked: Asked, *, as_json: bool) -> None:
         "kept": f"kept: its {size} are data that fathom made before",
     }
     typer.echo(f"{target}: {words[found.fate]}")
+
+
+def check_fleet_fill(where: str | None, fleet: FleetAddress, target: str, asked: Asked) -> None:
+    """Let each host look where a store would be made: none is, for what cannot be filled."""
+    load = preparing.load_on_hosts(target, asked)
+    refuse_before_a_store(where, load, asked.permission, fleet.runner_name())
 
 
 def run_fleet_fill(
@@ -197,6 +208,10 @@ class Conditioning:
         self._targets: list[preparing.TargetFacts] = []
         self._estimates: dict[str, preparing.Estimate] = {}
         self._kinds: list[str] = []
+
+    def use(self, store: Store) -> None:
+        """Look into a store for rates, and save there what is done."""
+        self._store = store
 
     def plan(self, rest: list[str], *, wipc: bool, wdpc: bool) -> None:
         """Read targets or a load; nothing is opened for writing."""

@@ -76,13 +76,8 @@ def show_estimate(kind: str, found: preparing.Estimate, *, is_asked: bool = Fals
         typer.echo(f"{kind.upper()}: {sentence}", err=not is_asked)
 
 
-def agree_to_prepare(
-    store: Store, kind: str, arguments: list[str], *, yes: bool, as_json: bool
-) -> None:
+def agree_to_prepare(kind: str, found: preparing.Estimate, *, yes: bool, as_json: bool) -> None:
     """Say what preconditioning takes, and ask where more than the capacity is written."""
-    if kind == "none":
-        return
-    found = estimate_of(store, kind, arguments)
     if not as_json:
         show_estimate(kind, found)
     if not yes:

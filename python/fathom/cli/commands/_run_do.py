@@ -10,10 +10,16 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
+from fathom.cli.commands import _foresight
 from fathom.cli.commands._foresight import explaining, refusal
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
-from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
+from fathom.cli.exit_codes import (
+    EXIT_CANNOT_TELL,
+    EXIT_FAILED,
+    EXIT_REFUSED,
+    EXIT_WORSE,
+)
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
 from fathom.engine import load_of
@@ -32,7 +38,14 @@ if TYPE_CHECKING:
     from fathom.store import Store
     from fathom.workloads import Workload
 
-__all__ = ["Wish", "foresee_run", "parse_limit", "run_again", "run_new"]
+__all__ = [
+    "Wish",
+    "foresee_run",
+    "parse_limit",
+    "refuse_before_a_store",
+    "run_again",
+    "run_new",
+]
 
 
 class Wish(NamedTuple):
@@ -91,6 +104,28 @@ def _check_hosts(result: Result, number: int, runner: str | None) -> None:
             f"run {number} was measured by one host: leave out --fleet, or give the arguments that "
             f"fathom show {number} lists"
         )
+
+
+def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wish) -> None:
+    """Look where there is no store yet: none is made for a run that would not be saved.
+
+    A run of this host whose target cannot be used is saved as one that failed.
+
+    Raises
+    ------
+    FathomError
+        As the run itself would.
+
+    """
+    try:
+        for load in _loads(workload, wish)[:1]:
+            _foresight.refuse_before_a_store(where, load, wish.permission, wish.runner)
+    except fathom.TargetError as error:
+        if tools.fleet_named(wish.runner) is not None:
+            raise
+        if wish.runner is not None:
+            # Another tool would not have begun, either, and the run ends as with a store.
+            fail(error, EXIT_FAILED)
 
 
 def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,7 +21,15 @@ from fathom.cli.commands._resumed import (
     resumed_permission,
     resumed_runner,
 )
-from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli.common import (
+    DryRunOption,
+    JsonOption,
+    StoreOption,
+    exit_code,
+    fail,
+    is_there,
+    opened_store,
+)
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import chosen_fleet, resumed_by
 from fathom.cli.views.assess import failure_words, show_assessment, show_foreseen
@@ -76,10 +84,12 @@ def begun(wish: Wish, where: str | None) -> Assessment:
 
     fleet = chosen_fleet()
     _refuse_what_is_written(wish)
-    # A fleet's scratch files are on its hosts; what cannot be assessed, the assessment says.
-    if fleet is None:
-        with suppress(assessing.TargetError):
-            _tell_less(wish, assessing.foresee(wish.names, wish.effort, writes=wish.writes))
+    # A fleet's scratch files are on its hosts. What cannot be assessed, the assessment says, after
+    # it has made room by removing what a killed one had left; without a store, there was none.
+    with suppress(assessing.TargetError) if is_there(where) else nullcontext():
+        foreseen = assessing.foresee(wish.names, wish.effort, writes=wish.writes)
+        if fleet is None:
+            _tell_less(wish, foreseen)
     with opened_store(where) as store:
         return _shown(store, run, fleet, as_json=wish.as_json, beside=wish.beside)
 

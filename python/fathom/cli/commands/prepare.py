@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ import fathom
 from fathom._permission import Permission
 from fathom.cli.commands._prepare_do import (
     Conditioning,
+    check_fleet_fill,
     resume_any,
     run_fill,
     run_fleet_fill,
@@ -129,24 +131,28 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
         fleet = chosen_fleet()
         if fleet is not None and resume is not None:
             fail("with --fleet, the command goes on that is given once more", EXIT_INVALID)
-        with opened_store(store, make=resume is None) as opened:
-            if resume is not None:
-                resume_any(opened, resume, permission, as_json=as_json)
-                return
-            asked: preparing.Asked = preparing.Asked(
-                size_bytes=None if size is None else _bytes(size),
-                compress_ratio=compress,
-                dedupe_ratio=dedupe,
-                only_missing=only_missing,
-                permission=permission,
-            )
-            if fleet is not None:
-                run_fleet_fill(opened, fleet, target or "", asked, as_json=as_json)
-                return
-            if preparing.is_served_file(target or ""):
-                run_served_fill(target or "", asked, as_json=as_json)
-                return
-            run_fill(opened, target or "", asked, as_json=as_json)
+        if target is None:
+            with opened_store(store, make=False) as opened:
+                resume_any(opened, resume or "", permission, as_json=as_json)
+            return
+        asked: preparing.Asked = preparing.Asked(
+            size_bytes=None if size is None else _bytes(size),
+            compress_ratio=compress,
+            dedupe_ratio=dedupe,
+            only_missing=only_missing,
+            permission=permission,
+        )
+        if fleet is not None:
+            check_fleet_fill(store, fleet, target, asked)
+            with opened_store(store) as opened:
+                run_fleet_fill(opened, fleet, target, asked, as_json=as_json)
+        elif preparing.is_served_file(target):
+            # Its server has the file, and no store is told of it.
+            run_served_fill(target, asked, as_json=as_json)
+        else:
+            preparing.check_fill(target, asked)
+            with opened_store(store) as opened:
+                run_fill(opened, target, asked, as_json=as_json)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
@@ -237,15 +243,22 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
             doing = Conditioning(None, permission, metric or ["iops"], as_json=as_json)
             doing.foresee(context.args, rate, tbw, wipc=wipc, wdpc=wdpc)
             return
-        with opened_store(store, make=resume is None) as opened:
-            if resume is not None:
+        if resume is not None:
+            with opened_store(store, make=False) as opened:
                 resume_any(opened, resume, permission, as_json=as_json)
-                return
-            doing = Conditioning(opened, permission, metric or ["iops"], as_json=as_json)
-            doing.plan(context.args, wipc=wipc, wdpc=wdpc)
+            return
+        doing = Conditioning(None, permission, metric or ["iops"], as_json=as_json)
+        doing.plan(context.args, wipc=wipc, wdpc=wdpc)
+        # A store that is there knows rates; a new one is made once it is known what for.
+        with ExitStack() as stack:
+            if is_there(store):
+                doing.use(stack.enter_context(opened_store(store)))
             doing.estimate(rate, tbw)
             doing.refuse(is_asked=dry_run)
-            done = doing.run() if not dry_run and doing.may_write(yes=yes) else []
+            done = []
+            if not dry_run and doing.may_write(yes=yes):
+                doing.use(stack.enter_context(opened_store(store)))
+                done = doing.run()
             if as_json:
                 doing.show_json(done)
     except fathom.RunInterrupted as interruption:

@@ -97,11 +97,13 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         if dry_run:
             _foresee(arguments, wish, permission, store, as_json=as_json)
             return
-        with opened_store(store, make=resume is None) as opened:
-            if resume is None:
-                experiment_id = _begun(opened, arguments, wish, permission, as_json=as_json)
+        # What is wrong is reported before anything is made or saved.
+        named = _agreed(arguments, wish, permission, store, as_json=as_json) if arguments else None
+        with opened_store(store, make=named is not None) as opened:
+            if named is not None:
+                experiment_id = _begun(opened, *named, wish)
             else:
-                experiment_id = _experiment_id(opened, resume)
+                experiment_id = _experiment_id(opened, resume or "")
                 resumed_runner(opened, experiment_id, runner)
                 resumed_permission(opened, experiment_id, permission)
             found = _repeated(opened, experiment_id, permission, as_json=as_json)
@@ -176,15 +178,20 @@ class _Wish(NamedTuple):
     tool: dict[str, str]
 
 
-def _begun(
-    store: Store, rest: list[str], wish: _Wish, permission: Permission, *, as_json: bool
-) -> int:
+def _agreed(
+    rest: list[str], wish: _Wish, permission: Permission, where: str | None, *, as_json: bool
+) -> tuple[list[str], str]:
+    """Return the arguments that can be run, and are to be, and the name of their workload."""
     arguments, name = single_step(rest)
-    # What is wrong with them is reported before anything is saved.
     loads = loads_of(wish.precondition, arguments)
     refuse_what_cannot_run(loads, permission, wish.tool.get("runner"))
-    if wish.precondition != "none":
-        agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
+    estimate = _estimate(where, wish.precondition, arguments)
+    if estimate is not None:
+        agree_to_prepare(wish.precondition, estimate, yes=wish.yes, as_json=as_json)
+    return arguments, name
+
+
+def _begun(store: Store, arguments: list[str], name: str, wish: _Wish) -> int:
     return experiments.begin_repeat(
         store,
         arguments,

@@ -18,6 +18,7 @@ from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.resources import check_form, content_of, file_text, show_resources
+from fathom.units import TIMES_S
 
 if TYPE_CHECKING:
     from fathom.clusters import ClusterReport, Found
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["resources"]
 
 _SINCE = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
-_SECONDS = {"m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SECONDS = {**TIMES_S, "min": TIMES_S["m"], "w": 7 * TIMES_S["d"]}
 _SUBMISSION_PORT = 587
 _GREATEST_PORT = 65535
 

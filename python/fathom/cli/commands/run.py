@@ -102,6 +102,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             note_store(store)
             commands.run_new(workload, None, wish)
             return
+        commands.refuse_before_a_store(store, workload, wish)
         # Opened first: a store that cannot be used is reported before anything is measured.
         with opened_store(store) as opened:
             opened.check_writable()

@@ -13,7 +13,7 @@ from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.hosts import host_figures, lost_sentence, overlap_sentence
-from fathom.units import NS_PER_MS, counted
+from fathom.units import NS_PER_MS, block_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -218,7 +218,7 @@ def _run_cells(run: RunSummary) -> list[str]:
 def load_words(columns: Mapping[str, object]) -> str:
     """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known."""
     words: dict[str, Callable[[Any], str]] = {
-        "block_bytes": _size,
+        "block_bytes": block_words,
         "random_percent": lambda share: {0: "seq", 100: "rand"}.get(share, f"rand{share:g}"),
         "write_percent": "w{:g}".format,
         "thread_count": "t{}".format,
@@ -226,13 +226,6 @@ def load_words(columns: Mapping[str, object]) -> str:
     }
     known = [(look, columns[name]) for name, look in words.items()]
     return " ".join(look(value) for look, value in known if value is not None)
-
-
-def _size(size_bytes: int) -> str:
-    for unit, unit_bytes in (("M", 1 << 20), ("K", 1 << 10)):
-        if size_bytes % unit_bytes == 0:
-            return f"{size_bytes // unit_bytes}{unit}"
-    return str(size_bytes)
 
 
 def _number(value: float | None, digits: int, unit: float = 1) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.errors import FathomError, InvalidRequestError
@@ -88,7 +89,7 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
     pilots = (pilot_of(store, a), pilot_of(store, b))
     pairing = _Pairing(in_turns=_in_turns(a, b))
     found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
-    return with_claims(found, (a, b))
+    return with_claims(_with_names(store, found, (a, b)), (a, b))
 
 
 def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have defaults and names.
@@ -109,7 +110,25 @@ def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have default
     pairing = _Pairing(in_turns=True, is_drawn=True)
     both = sides[0], sides[1]
     found = _compared(both, (pilot, pilot), pairing, metrics, confidence, conditions)
-    return with_claims(found, both)
+    return with_claims(_with_names(store, found, both), both)
+
+
+def _with_names(
+    store: Store, found: RunComparison, sides: tuple[Sequence[StoredRun], Sequence[StoredRun]]
+) -> RunComparison:
+    """Return a comparison that says where one target has another name in A than in B.
+
+    The series of a run, which was noted when it was saved, has the runs of one target.
+    """
+    a, b = ({str(run.summary.columns["target_path"]) for run in side} for side in sides)
+    if a == b:
+        return found
+    series = {run.id for run in store.runs.series(sides[0][0].summary.id)}
+    if not all(run.summary.id in series for side in sides for run in side):
+        return found
+    in_a, in_b = (", ".join(sorted(names)) for names in (a, b))
+    note = f"A and B are of one target, which is called {in_a} in A and {in_b} in B."
+    return replace(found, notes=(*found.notes, note))
 
 
 def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         plan_precondition,
         precondition,
     )
-    from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
+    from fathom.experiments.prepare.filling import Asked, Filled, check_fill, fill, plan_fill
     from fathom.experiments.prepare.looking import Look, look, look_data
-    from fathom.experiments.prepare.on_hosts import FleetFill, fill_on_hosts
+    from fathom.experiments.prepare.on_hosts import FleetFill, fill_on_hosts, load_on_hosts
     from fathom.experiments.prepare.served import ServedFill, fill_served, is_served_file
     from fathom.experiments.prepare.settling import Settled, plan_settling, settle
     from fathom.experiments.prepare.target import TargetFacts, target_facts
@@ -43,6 +43,7 @@ __all__ = [
     "TargetFacts",
     "Written",
     "adopt",
+    "check_fill",
     "described",
     "estimate_settling",
     "estimate_writing",
@@ -51,6 +52,7 @@ __all__ = [
     "fill_served",
     "is_served_file",
     "known_rate",
+    "load_on_hosts",
     "look",
     "look_data",
     "plan_fill",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fathom.runners import Runner
     from fathom.store import Store
 
-__all__ = ["Asked", "Filled", "fill", "plan_fill"]
+__all__ = ["Asked", "Filled", "check_fill", "fill", "plan_fill"]
 
 _BLOCK_BYTES = 1 << 20
 # Repeats are of whole blocks: many small ones give the share of each piece exactly.
@@ -128,6 +128,27 @@ class Filled:
     failure: str | None
 
 
+def check_fill(path: str | os.PathLike[str], asked: Asked) -> None:
+    """Refuse what ``plan_fill`` would, as far as it can be told before anything is made.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the target is of a kind or size that cannot be filled so.
+    FathomError
+        If there is too little room, or the target cannot be read or written.
+
+    """
+    refuse_address(path)
+    # A new or empty file is made without asking the engine.
+    refuse_own_store(path)
+    _check_writable(path)
+    if _is_new(Path(path)):
+        _check_new(Path(path), asked.size_bytes)
+    else:
+        _wanted_bytes(target_facts(path), asked)
+
+
 def plan_fill(
     store: Store, path: str | os.PathLike[str], asked: Asked, *, for_experiment: int | None = None
 ) -> int:
@@ -145,15 +166,12 @@ def plan_fill(
         If there is too little room, the target cannot be read, or the store cannot be written.
 
     """
-    refuse_address(path)
-    # A new or empty file is made without asking the engine.
-    refuse_own_store(path)
-    _check_writable(path)
+    check_fill(path, asked)
     store.check_writable()
     if not _is_new(Path(path)):
         return _planned(store, path, asked, for_experiment, is_new=False)
     was_there = Path(path).exists()
-    _make(Path(path), asked.size_bytes)
+    _make(Path(path), _check_new(Path(path), asked.size_bytes))
     try:
         return _planned(store, path, asked, for_experiment, is_new=True)
     except BaseException:
@@ -245,8 +263,8 @@ def _is_new(path: Path) -> bool:
     return not path.exists() or (path.is_file() and not path.stat().st_size)
 
 
-def _make(path: Path, size_bytes: int | None) -> None:
-    """Make a file and reserve its blocks, or leave nothing behind."""
+def _check_new(path: Path, size_bytes: int | None) -> int:
+    """Return the size of a file that can be made."""
     if path.is_symlink():
         raise InvalidRequestError(f"{path} is a link that leads to nothing")
     if path.absolute().parent == Path("/dev"):
@@ -256,6 +274,11 @@ def _make(path: Path, size_bytes: int | None) -> None:
     if not path.absolute().parent.is_dir():
         raise InvalidRequestError(f"{path}: there is no folder {path.absolute().parent}")
     _check_room(path, size_bytes)
+    return size_bytes
+
+
+def _make(path: Path, size_bytes: int) -> None:
+    """Make a file and reserve its blocks, or leave nothing behind."""
     was_there = path.exists()
     try:
         with path.open("r+b" if was_there else "xb") as file:

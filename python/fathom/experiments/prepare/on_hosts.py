@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fathom.fleet.runner import FleetRunner
     from fathom.store import Store
 
-__all__ = ["FleetFill", "HostFile", "fill_on_hosts"]
+__all__ = ["FleetFill", "HostFile", "fill_on_hosts", "load_on_hosts"]
 
 
 class _File(TypedDict):
@@ -88,6 +88,18 @@ class FleetFill:
     failure: str | None
 
 
+def load_on_hosts(target: str, asked: Asked) -> list[str]:
+    """Return the arguments of the load by which each host makes a file.
+
+    Raises
+    ------
+    InvalidRequestError
+        If no size is given, or only parts are to be filled.
+
+    """
+    return made_by_load(target, asked, _LEAST_LOAD, f"{target} lies on the hosts of a fleet")
+
+
 def fill_on_hosts(store: Store, runner: FleetRunner, target: str, asked: Asked) -> FleetFill:
     """Make a file of this size with real data on each host; one that is complete is kept.
 
@@ -103,7 +115,7 @@ def fill_on_hosts(store: Store, runner: FleetRunner, target: str, asked: Asked) 
         If a host cannot be used, or its file cannot be made.
 
     """
-    load = made_by_load(target, asked, _LEAST_LOAD, f"{target} lies on the hosts of a fleet")
+    load = load_on_hosts(target, asked)
     files = _files(cast("Mapping[str, _Told]", runner.explain(load)))
     plan = {"kind": "hosts", "target": target, "size_bytes": asked.size_bytes}
     plan |= {"runner": runner.fleet.runner_name()}

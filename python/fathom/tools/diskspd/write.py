@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
 from fathom.request import Request
+from fathom.tools._units import sized
 from fathom.tools.diskspd.option_words import option_words
 from fathom.tools.load import Load
 from fathom.tools.notes import Note, Notes
@@ -25,7 +26,6 @@ _FLUSH = {
     "non_volatile_memory_no_drain": "i",
 }
 _PRIORITY = {"very_low": "-I1", "low": "-I2", "normal": ""}
-_KIBI = 1 << 10
 _ALL = 100
 
 
@@ -91,13 +91,6 @@ def _as_shown_by_default(profile: Profile) -> Profile:
     return replace(profile, format="text", progress_every_ios=0, verbose=False)
 
 
-def _size(size_bytes: int) -> str:
-    for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):
-        if size_bytes and size_bytes % _KIBI**power == 0:
-            return f"{size_bytes // _KIBI**power}{unit}"
-    return str(size_bytes)
-
-
 def _span(span: Mapping[str, Any]) -> Iterable[str]:
     yield f"-d{span['duration_s']}"
     yield f"-W{span['warm_up_s']}"
@@ -130,7 +123,7 @@ def _tuning(tuning: Mapping[str, Any]) -> Iterable[str]:
 
 def _stop(stop: Mapping[str, Any]) -> Iterable[str]:
     if stop["bytes"] is not None:
-        yield f"--stop-bytes={_size(stop['bytes'])}"
+        yield f"--stop-bytes={sized(stop['bytes'])}"
     if stop["ios"] is not None:
         yield f"--stop-ios={stop['ios']}"
     yield "--stop-pass" if stop["pass"] else ""
@@ -145,8 +138,8 @@ def _stop(stop: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _target(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) -> Iterable[str]:
-    yield f"-c{_size(target['create_bytes'])}" if target["create_bytes"] else ""
-    yield f"-b{_size(target['block_bytes'])}"
+    yield f"-c{sized(target['create_bytes'])}" if target["create_bytes"] else ""
+    yield f"-b{sized(target['block_bytes'])}"
     yield from _range(target)
     yield from _order(target)
     yield f"-w{target['write_percent']}" if target["write_percent"] else ""
@@ -167,10 +160,10 @@ def _target(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) ->
 def _range(target: Mapping[str, Any]) -> Iterable[str]:
     base, limit = target["base_bytes"], target["limit_bytes"]
     if base:
-        length = f":{_size(limit - base)}" if limit else ""
-        yield f"-B{_size(base)}{length}"
+        length = f":{sized(limit - base)}" if limit else ""
+        yield f"-B{sized(base)}{length}"
     elif limit:
-        yield f"-f{_size(limit)}"
+        yield f"-f{sized(limit)}"
     letters = {"random": "r", "sequential": "s", "temporary": "t"}
     hints = "".join(letter for name, letter in letters.items() if target["hints"][name])
     yield f"-f{hints}" if hints else ""
@@ -178,7 +171,7 @@ def _range(target: Mapping[str, Any]) -> Iterable[str]:
 
 def _order(target: Mapping[str, Any]) -> Iterable[str]:
     access = target["access"]
-    align = "" if access["align_bytes"] == target["block_bytes"] else _size(access["align_bytes"])
+    align = "" if access["align_bytes"] == target["block_bytes"] else sized(access["align_bytes"])
     if access["random_percent"]:
         yield f"-r{align}"
         yield f"-rs{access['random_percent']}" if access["random_percent"] < _ALL else ""
@@ -186,10 +179,10 @@ def _order(target: Mapping[str, Any]) -> Iterable[str]:
         yield f"-s{'i' if access['interlocked'] else ''}{align}"
     if target["distribution"]:
         kind, ranges = next(iter(target["distribution"].items()))
-        parts = [f"{one['io_percent']}/{_size(one['length'])}" for one in ranges if one["length"]]
+        parts = [f"{one['io_percent']}/{sized(one['length'])}" for one in ranges if one["length"]]
         yield f"-rd{'pct' if kind == 'percent' else 'abs'}{':'.join(parts)}"
     if target["thread_stride_bytes"]:
-        yield f"-T{_size(target['thread_stride_bytes'])}"
+        yield f"-T{sized(target['thread_stride_bytes'])}"
     yield "-p" if target["parallel_same_offset"] else ""
 
 
@@ -215,7 +208,7 @@ def _data(data: Mapping[str, Any]) -> Iterable[str]:
         yield "-Z"
     elif data["source"] != "counting_pattern":
         buffer = data["source"]["buffer"]
-        yield f"-Z{_size(buffer['bytes'])}{',' if buffer['file'] else ''}{buffer['file'] or ''}"
+        yield f"-Z{sized(buffer['bytes'])}{',' if buffer['file'] else ''}{buffer['file'] or ''}"
 
 
 def _extensions(more: Mapping[str, Any]) -> Iterable[str]:
@@ -223,7 +216,7 @@ def _extensions(more: Mapping[str, Any]) -> Iterable[str]:
     for kind in ("read", "write"):
         yield _pattern(kind, more[f"{kind}_pattern"])
     for name in ("block_mix", "read_block_mix", "write_block_mix"):
-        parts = [f"{_size(one['block_bytes'])}:{one['io_percent']}" for one in more[name]]
+        parts = [f"{sized(one['block_bytes'])}:{one['io_percent']}" for one in more[name]]
         yield f"--{name.replace('_', '-')}={','.join(parts)}" if parts else ""
     if sync := more["sync"]:
         yield f"--{'fdatasync' if sync['data_only'] else 'fsync'}={sync['every_writes']}"
@@ -237,8 +230,8 @@ def _pattern(kind: str, pattern: Mapping[str, Any] | None) -> str:
         return ""
     text = f"--{kind}-pattern={pattern['order']}"
     for name, word in (("block_bytes", "block"), ("align_bytes", "align")):
-        text += f",{word}={_size(pattern[name])}" if pattern[name] else ""
+        text += f",{word}={sized(pattern[name])}" if pattern[name] else ""
     if one := pattern["range"]:
-        length = f":{_size(one['length_bytes'])}" if one["length_bytes"] else ""
-        text += f",range={_size(one['base_bytes'])}{length}"
+        length = f":{sized(one['length_bytes'])}" if one["length_bytes"] else ""
+        text += f",range={sized(one['base_bytes'])}{length}"
     return text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.tools._arguments import target_argument
-from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size
+from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size, sized
 from fathom.tools.fio._write_target import COUNTING_PATTERN
 from fathom.tools.fio.names import files_of
 from fathom.tools.notes import Notes
@@ -256,17 +256,17 @@ def _block(options: dict[str, str], notes: Notes) -> _Block:
 
 
 def _plain(size_bytes: int) -> _Block:
-    return _Block(size_bytes, [f"-b{_short(size_bytes)}"])
+    return _Block(size_bytes, [f"-b{sized(size_bytes)}"])
 
 
 def _split(text: str) -> _Block:
     """Read ``bssplit=4k/60:8k/40``, for reads and writes apart behind a comma (fio(1))."""
     mixes = [_shares(part) for part in text.split(",")]
     least = min(size for mix in mixes for size, _ in mix)
-    words = [",".join(f"{_short(size)}:{share}" for size, share in mix) for mix in mixes]
+    words = [",".join(f"{sized(size)}:{share}" for size, share in mix) for mix in mixes]
     names = ["--block-mix"] if len(mixes) == 1 else ["--read-block-mix", "--write-block-mix"]
     pairs = [f"{name}={mix}" for name, mix in zip(names, words, strict=False)]
-    return _Block(least, [f"-b{_short(least)}", *pairs])
+    return _Block(least, [f"-b{sized(least)}", *pairs])
 
 
 def _shares(text: str) -> list[tuple[int, int]]:
@@ -281,16 +281,9 @@ def _shares(text: str) -> list[tuple[int, int]]:
     return [(size, share if share >= 0 else left // len(missing)) for size, share in pairs]
 
 
-def _short(size_bytes: int) -> str:
-    for shift, unit in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
-        if size_bytes and size_bytes % (1 << shift) == 0:
-            return f"{size_bytes >> shift}{unit}"
-    return str(size_bytes)
-
-
 def _random(options: dict[str, str], block: _Block, more: str | None, notes: Notes) -> list[str]:
     align = options.pop("ba", None)
-    arguments = ["-r" if align is None else f"-r{_short(read_fio_size('ba', align))}"]
+    arguments = ["-r" if align is None else f"-r{sized(read_fio_size('ba', align))}"]
     if options.pop("norandommap", None) in (None, "0"):
         notes.load("norandommap", "fio visits each block once before any again; DiskSpd draws "
                    "each offset again")  # fmt: skip
@@ -325,7 +318,7 @@ def _distribution(text: str, notes: Notes) -> list[str]:
         zones = [one.partition("/")[::2] for one in rest.split(",")[0].split(":")]
         if kind == "zoned":
             return ["-rdpct" + ":".join(f"{share}/{size}" for share, size in zones)]
-        sizes = [(share, _short(read_fio_size("zone", size))) for share, size in zones]
+        sizes = [(share, sized(read_fio_size("zone", size))) for share, size in zones]
         return ["-rdabs" + ":".join(f"{share}/{size}" for share, size in sizes)]
     notes.load("random_distribution", f"DiskSpd has no {kind}")
     return []
@@ -344,10 +337,10 @@ def _sequential(
         stride = block.least_bytes + sign * read_fio_size("rw", more.lstrip("-"))
         if stride < 1:
             raise InvalidRequestError(f"rw: DiskSpd does not walk backwards ({more})")
-        arguments = [f"-s{_short(stride)}"]
+        arguments = [f"-s{sized(stride)}"]
     increment = options.pop("offset_increment", None)
     if increment and options.get("numjobs", "1") != "1":
-        arguments.append(f"-T{_short(read_fio_size('offset_increment', increment))}")
+        arguments.append(f"-T{sized(read_fio_size('offset_increment', increment))}")
     return arguments
 
 
@@ -384,13 +377,13 @@ def _range(options: dict[str, str], notes: Notes) -> list[str]:
     size_bytes = read_fio_size("size", size) if size else 0
     base = read_fio_size("offset", offset) if offset else 0
     if made:
-        arguments.append(f"-c{_short(read_fio_size('filesize', made.split('-')[0]))}")
+        arguments.append(f"-c{sized(read_fio_size('filesize', made.split('-')[0]))}")
     elif size_bytes:
         notes.remark("size", "fio makes a file of this size if there is none; add -c for it")
     if base:
-        arguments.append(f"-B{_short(base)}{f':{_short(size_bytes)}' if size_bytes else ''}")
+        arguments.append(f"-B{sized(base)}{f':{sized(size_bytes)}' if size_bytes else ''}")
     elif size_bytes:
-        arguments.append(f"-f{_short(size_bytes)}")
+        arguments.append(f"-f{sized(size_bytes)}")
     return arguments
 
 
