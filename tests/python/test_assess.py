@@ -269,6 +269,39 @@ def test_a_target_that_vanishes_half_way_is_given_up(
     assert not capsys.readouterr().out
 
 
+def test_a_file_system_that_runs_full_ends_the_writes_and_not_the_reads(
+    own: Path, device: SimulatedStorage
+) -> None:
+    # The third cell is the first that writes: past the page cache, behind a write-through one.
+    device.fails_at, device.failure = 3, {"kind": "no_space", "code": "ENOSPC"}
+    found = assessed(device, own)
+    (target,) = found.targets
+    cells = [one for one in target.plan.cells if one.state != "failed"]
+    behind = [one for one in cells if one.cell.writes and one.state != "done"]
+    assert len(behind) > 3
+    why = "there is no room left to write; make room where the target lies"
+    assert {(one.state, one.reason) for one in behind} == {("skipped", why)}
+    assert all(one.state in ("done", "skipped") for one in cells)
+    assert target.plan.lost is None
+    assert target.verdict.partial == (
+        f"This verdict is partial: {len(target.plan.done())} measurements were made, 1 failed, and "
+        "nothing was written from then on, as there is no room left to write: make room where the "
+        "target lies, then go on with fathom assess --resume."
+    )
+    assert found.state == "failed"
+
+
+def test_a_scratch_file_that_finds_no_room_at_all_is_not_tried_again(
+    own: Path, device: SimulatedStorage
+) -> None:
+    device.fails_at, device.failure = 1, {"kind": "no_space", "code": "ENOSPC"}
+    found = assessed(device, own)
+    (target,) = found.targets
+    assert len(device.asked) == 1
+    assert target.plan.lost is not None
+    assert "no room left to write; make room" in target.plan.lost
+
+
 def test_json_and_the_store_have_everything(
     own: Path,
     device: SimulatedStorage,

@@ -70,6 +70,8 @@ class AssessedCell:
 class TargetCells:
     """The cells of one target in their order; ``lost`` is why it could not be measured on.
 
+    ``unwritable`` is why none of it could be written any more, such as a file system that ran full;
+    what only reads goes on then.
     ``is_filled`` tells that a run of this session has filled the scratch file. ``besides_s`` is
     what each run took besides its measured time: the target is opened and looked at before.
     """
@@ -77,6 +79,7 @@ class TargetCells:
     target: AssessedTarget
     cells: list[AssessedCell]
     lost: str | None = None
+    unwritable: str | None = None
     is_filled: bool = False
     besides_s: list[float] = field(default_factory=list)
 
@@ -101,6 +104,10 @@ class TargetCells:
             if one.figures is not None and one.figures.latency_mean_ns is not None
         ]
         return int(find_knee(points).load) if points else 1
+
+    def out_of_reach(self, cell: Cell) -> str | None:
+        """Return why a cell cannot be measured any more, if it cannot."""
+        return self.lost or (self.unwritable if cell.writes else None)
 
     def needless(self, cell: Cell) -> str | None:
         """Return why a cell can tell nothing new, if it cannot."""
@@ -209,7 +216,7 @@ class Assessor:
         for number, ((plan, one), step_id) in enumerate(zip(order, self.step_ids, strict=True)):
             if one.state == "done":
                 continue
-            reason = plan.lost or plan.needless(one.cell)
+            reason = plan.out_of_reach(one.cell) or plan.needless(one.cell)
             if reason is not None:
                 one.state, one.reason = "skipped", reason
                 yield Skip([step_id])
@@ -266,7 +273,9 @@ class Assessor:
         mean_s = min(expected_run_s(typical_s, measured_s, len(self.took_s)), share_s)
         least_s = left_s = most_s = 0.0
         for plan, other in left:
-            if other.state == "done" or plan.lost or plan.needless(other.cell) is not None:
+            if other.state == "done" or plan.out_of_reach(other.cell) is not None:
+                continue
+            if plan.needless(other.cell) is not None:
                 continue
             overhead_s = plan.overhead_s
             own_s = (other.cell.seconds or 0) + overhead_s
@@ -309,6 +318,16 @@ def _take(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:
         return
     one.state, one.reason = "failed", seen.failure
     plan.lost = plan.target.lost()
+    if plan.lost is None and seen.ends is not None:
+        _take_end(plan, one.cell, seen.ends)
+
+
+def _take_end(plan: TargetCells, cell: Cell, why: str) -> None:
+    """Note what cannot be measured any more: what was filled can be read, where no room is left."""
+    if cell.writes and plan.done():
+        plan.unwritable = why
+    else:
+        plan.lost = f"{plan.target.name} took no load any more: {why}"
 
 
 def whole_figures(figures: Figures, result: Result | None) -> Figures:

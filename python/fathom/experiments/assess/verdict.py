@@ -124,6 +124,12 @@ def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
     words = f"This verdict is partial: {count} measurements were made"
     if plan.lost is not None:
         return f"{words}, then {plan.lost}."
+    if plan.unwritable is not None:
+        cause, _, remedy = plan.unwritable.partition("; ")
+        return (
+            f"{words}, {failed} failed, and nothing was written from then on, as {cause}: "
+            f"{remedy}, then go on with fathom assess --resume."
+        )
     if interrupted and unreached:
         return f"{words}, and {unreached} were not when it was interrupted."
     return f"{words}, and {failed} failed." if failed else None
