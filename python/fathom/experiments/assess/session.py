@@ -54,6 +54,8 @@ class AssessedCell:
         The figures are of the whole measured time.
     reason
         Why it failed or was skipped.
+    touched_by
+        The rules of the findings of several runs of which this is one; known once all are judged.
 
     """
 
@@ -64,6 +66,7 @@ class AssessedCell:
     result: Result | None = None
     run_id: int | None = None
     reason: str | None = None
+    touched_by: tuple[str, ...] = ()
 
 
 @dataclass
