@@ -142,6 +142,25 @@ def test_the_time_that_is_left_is_never_more_than_what_was_given(
     assert left[-1] < left[1]
 
 
+def test_a_scratch_file_that_takes_longer_to_fill_than_to_measure_is_foreseen(
+    own: Path, device: SimulatedStorage
+) -> None:
+    """6 GiB and 30 s: *0:31 left* was told, and it took 1:19."""
+    size_bytes = 6 << 30
+
+    def fill(number: int) -> None:
+        device.now_s += size_bytes / (400 * MIB) if number == 1 else 0.0
+
+    device.before_run = fill
+    told: list[tuple[float, float]] = []
+    large = replace(QUICK, seconds=10, size_bytes=size_bytes)
+    assessed(device, own, effort=large, on_cell=lambda *one: told.append((device.now_s, one[3])))
+    (began_s, first_s), (second_s, next_s) = told[0], told[1]
+    assert first_s == pytest.approx(device.now_s - began_s, rel=0.25)
+    # Once it is made, it is no part of what is left.
+    assert next_s == pytest.approx(device.now_s - second_s, rel=0.25)
+
+
 def test_defect_7_the_time_that_is_left_learns_what_runs_take_besides_their_measured_time(
     own: Path, device: SimulatedStorage
 ) -> None:

@@ -13,6 +13,7 @@ from fathom.experiments.progress import Progress
 from fathom.experiments.session import Observation, Skip, Step, Strategy
 from fathom.findings.causes import AT_ITS_LIMIT, CORE_AT_ITS_LIMIT, causes_of
 from fathom.stats import LoadPoint, find_knee
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,8 @@ _MOST_INTERVAL_MS = 100
 _INTERVALS = 200
 # What a run takes besides its measured time, until the first has told.
 _OVERHEAD_S = 0.3
+# Of a scratch file that is made and flushed, until it is: flash behind SATA or a network.
+_FILL_BYTES_PER_S = 400 * MIB
 # To which the usual time of a run belongs.
 _USUAL_PERCENT = 2
 
@@ -239,14 +242,19 @@ class Assessor:
         """Return how long each of these cells is measured at the most, by its share of the time."""
         return _measured_s(self._share_s(left))[1]
 
-    def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
-        """Return an equal share of the time that the cells before have left, without overheads."""
+    def _share_s(
+        self, left: Sequence[tuple[TargetCells, AssessedCell]], fill_s: float = 0.0
+    ) -> float:
+        """Return an equal share of the time that the cells before have left, without overheads.
+
+        ``fill_s`` is what is still to be spent on scratch files.
+        """
         sharing = [
             plan.overhead_s
             for plan, one in left
             if one.cell.seconds is None and one.state != "done"
         ]
-        return (self.budget_s - sum(sharing)) / max(len(sharing), 1)
+        return (self.budget_s - fill_s - sum(sharing)) / max(len(sharing), 1)
 
     def _tell(self, order: Sequence[tuple[TargetCells, AssessedCell]], number: int) -> None:
         plan, one = order[number]
@@ -264,9 +272,13 @@ class Assessor:
     def left_s(
         self, left: Sequence[tuple[TargetCells, AssessedCell]]
     ) -> tuple[float, float, float]:
-        """Return how long cells will take: at the least, by expectation, and at most."""
+        """Return how long cells will take: at the least, by expectation, and at most.
+
+        Filling scratch files is on top of the least, as nobody knows yet how quick it is.
+        """
+        fill_s = self._fill_s(left)
         # No run measures for less than a second.
-        share_s = max(self._share_s(left), 1.0)
+        share_s = max(self._share_s(left, fill_s), 1.0)
         # Four times as long for half of the width; and none takes longer than its share.
         typical_s = TYPICAL_RUN_S * (_USUAL_PERCENT / self.effort.precision_percent) ** 2
         typical_s += share_s >= _WARM_UP_FROM_S
@@ -291,7 +303,13 @@ class Assessor:
             shared = (min(LEAST_RUN_S, mean_s), mean_s, share_s)
             each = own if other.cell.seconds is not None else [one + overhead_s for one in shared]
             least_s, left_s, most_s = least_s + each[0], left_s + each[1], most_s + each[2]
-        return least_s, left_s, most_s
+        return least_s, left_s + fill_s, most_s + fill_s
+
+    def _fill_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
+        """Return how long filling the scratch files will take that are not yet made."""
+        plans = {id(plan): plan for plan, one in left if one.state != "done" and not plan.lost}
+        unfilled = [one.target for one in plans.values() if not one.is_filled]
+        return sum(one.size_bytes for one in unfilled if one.is_scratch) / _FILL_BYTES_PER_S
 
     def _arguments(self, plan: TargetCells, cell: Cell, share_s: float) -> tuple[str, ...]:
         knees = {KNEE: plan.knee("random"), SEQUENTIAL_KNEE: plan.knee("sequential")}
