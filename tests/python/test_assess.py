@@ -305,7 +305,7 @@ def test_a_file_system_that_runs_full_ends_the_writes_and_not_the_reads(
     assert target.verdict.partial == (
         f"This verdict is partial: {len(target.plan.done())} measurements were made, 1 failed, and "
         "nothing was written from then on, as there is no room left to write: make room where the "
-        "target lies, then go on with fathom assess --resume."
+        "target lies, then go on with fathom assess --resume last."
     )
     assert found.state == "failed"
 

@@ -71,7 +71,7 @@ def test_a_sweep_on_a_full_file_system_stops_and_keeps_what_it_has(kept: Store) 
     assert told == (
         "The sweep ended early, as there is no room left to write, and 6 cells were not tried. "
         "What was measured is saved: make room where the target lies, then go on with fathom sweep "
-        "--resume."
+        "--resume e1."
     )
     assert kept.experiments.get(found.experiment_id).state == "failed"
 
@@ -100,9 +100,9 @@ def test_a_tuning_on_a_full_file_system_stops_and_names_no_best(kept: Store, roo
     assert len(device.loads) == room + 1
     assert (found.threads, found.confirmation, found.reasons) == (None, None, [])
     assert found.claims[0].text == (
-        "Which load is the best is not known. The tune ended early, as there is no room left to "
+        "Which load is the best is not known. The tuning ended early, as there is no room left to "
         "write. What was measured is saved: make room where the target lies, then go on with "
-        "fathom tune --resume."
+        "fathom tune --resume e1."
     )
     assert kept.experiments.get(found.experiment_id).state == "failed"
     again = resume_tune(kept, found.experiment_id, SimulatedDevice(SHAPES["saturation"]))

@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["end_noted", "ended_words", "is_of_the_store"]
 
 
-def ended_words(verb: str, why: str, untried: int | None = None) -> str:
+_NOUNS = {"tune": "tuning"}
+
+
+def ended_words(verb: str, why: str, experiment_id: int | None, untried: int | None = None) -> str:
     """Return why an experiment ended early, how much of it was not tried, and how it goes on.
 
     ``why`` is a cause, and behind a semicolon what to do about it.
     """
     cause, _, remedy = why.partition("; ")
     left = f", and {counted(untried, 'cell')} {_were(untried)} not tried" if untried else ""
+    which = f"e{experiment_id}" if experiment_id else "last"
     return (
-        f"The {verb} ended early, as {cause}{left}. What was measured is saved: {remedy}, then go "
-        f"on with fathom {verb} --resume."
+        f"The {_NOUNS.get(verb, verb)} ended early, as {cause}{left}. What was measured is saved: "
+        f"{remedy}, then go on with fathom {verb} --resume {which}."
     )
 
 

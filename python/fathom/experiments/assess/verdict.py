@@ -128,7 +128,7 @@ def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
         cause, _, remedy = plan.unwritable.partition("; ")
         return (
             f"{words}, {failed} failed, and nothing was written from then on, as {cause}: "
-            f"{remedy}, then go on with fathom assess --resume."
+            f"{remedy}, then go on with fathom assess --resume last."
         )
     if interrupted and unreached:
         return f"{words}, and {unreached} were not when it was interrupted."

@@ -60,7 +60,9 @@ def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:
     claims.append(Claim("cells", f"{counted(len(cells), 'cell')}: {parts}."))
     if outcome.get("ended_by"):
         untried = sum(one["source"] == "pending" for one in cells)
-        claims.append(Claim("ended", ended_words("sweep", f"{outcome['ended_by']}", untried)))
+        number = outcome.get("experiment_id")
+        text = ended_words("sweep", f"{outcome['ended_by']}", number, untried)
+        claims.insert(1, Claim("ended", text))
     claims += [Claim(key, text) for key, text in _interpolation(outcome, cells) if text]
     return claims
 

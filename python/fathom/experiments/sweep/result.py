@@ -48,6 +48,7 @@ class CellOutcome(TypedDict):
 class SweepOutcome(TypedDict):
     """A ``Sweep`` as the store keeps it."""
 
+    experiment_id: NotRequired[int]
     cells: NotRequired[list[CellOutcome]]
     checked: NotRequired[int]
     within: NotRequired[int]

@@ -76,7 +76,7 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
 def _headline(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
     threads, depth = outcome.get("threads"), outcome.get("depth")
     if outcome.get("ended_by"):
-        words = ended_words("tune", f"{outcome['ended_by']}")
+        words = ended_words("tune", f"{outcome['ended_by']}", outcome.get("experiment_id"))
         return Claim("headline", f"Which load is the best is not known. {words}")
     if threads is None:
         return Claim("headline", "No load will do.")

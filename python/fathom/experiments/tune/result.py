@@ -69,6 +69,7 @@ class KneeRangeOutcome(TypedDict):
 class TuningOutcome(TypedDict):
     """A ``Tuning`` as the store keeps it."""
 
+    experiment_id: NotRequired[int]
     goal: NotRequired[GoalOutcome]
     threads: NotRequired[int | None]
     depth: NotRequired[int | None]
