@@ -115,3 +115,22 @@ def test_a_providers_limit_of_writes_marks_the_writes_and_no_reads(tmp_path: Pat
     assert not touched & {"read-1", "random-4", "again", "cached"}
     weak = {claim.key: claim.weakened_by for claim in one.verdict.claims}
     assert "provisioned-limit" not in weak["latency"]
+
+
+def test_a_count_of_runs_has_all_rows_of_the_table(tmp_path: Path) -> None:
+    """*In 11 of 23 runs* stood above 24 rows, as the page cache's was in no count."""
+    one = assessed(tmp_path, lambda _asked, _number: CLEAN)
+    (found,) = [finding for finding in one.findings if finding.rule == "core-bound"]
+    assert found.judged_count + found.left_out_count == len(one.plan.done())
+    assert "1 other is not looked at" in found.where
+
+
+def test_cpu_time_that_was_stolen_from_the_page_cache_cell_is_marked_too(tmp_path: Path) -> None:
+    def truth(asked: Asked, _number: int) -> Truth:
+        return with_cause("cpu_stolen") if asked["caching"] == "cached" else CLEAN
+
+    one = assessed(tmp_path, truth)
+    assert marks(one)["cached"] == ("noisy-neighbour",)
+    assert "hypervisor took CPU time in one of the runs" in sentence(one, "caches")
+    (found,) = [finding for finding in one.findings if finding.rule == "noisy-neighbour"]
+    assert (found.run_count, found.judged_count) == (1, len(one.plan.done()))

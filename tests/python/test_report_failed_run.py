@@ -36,7 +36,7 @@ def test_a_run_that_failed_half_way_says_why_beside_its_rate() -> None:
     side = side_of(failed())
     assert side.verdict is not None
     assert side.verdict.headline.startswith("my run, not to its end: 10,000 IOPS")
-    assert f"; then it failed: {_WHY}" in side.verdict.headline
+    assert side.verdict.headline.endswith(f". It failed: {_WHY}.")
     assert side.failed == (("my run", _WHY),)
 
 

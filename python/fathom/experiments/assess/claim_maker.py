@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._claims import Unit
+    from fathom.experiments.assess.cell import Cell
     from fathom.experiments.assess.session import AssessedCell, TargetCells
-    from fathom.findings import Finding
+    from fathom.findings import Finding, Rule
     from fathom.runners import Figures
 
 __all__ = [
@@ -51,8 +53,8 @@ _ALL_PERCENT = 100
 BOTH = frozenset({"reads", "writes"})
 LIMITS = frozenset({"io-limited", "provisioned-limit"})
 """Rules of what may limit one direction alone."""
-BEFALLING = tuple(one for one in RULES if one.name in BEFALLING_RULES)
-"""What is looked for in a run of which the rest is on purpose."""
+_NEIGHBOURS = "noisy-neighbour"
+"""It looks for CPU time that was stolen, and compares runs of the same load."""
 
 
 def parameters_of(one: AssessedCell) -> Parameters | None:
@@ -80,9 +82,17 @@ def rules_of(one: AssessedCell) -> tuple[str, ...]:
     """Return the rules of the findings that this run has a part in: the marks of its row."""
     if one.result is None:
         return ()
-    rules = RULES if one.cell.for_findings else BEFALLING
+    rules = [rule for rule in RULES if _is_judged_by(one.cell, rule.name)]
     alone = (found.rule for found in find([one.result], rules=rules))
     return tuple(dict.fromkeys((*alone, *one.touched_by)))
+
+
+def _is_judged_by(cell: Cell, rule: str) -> bool:
+    """Whether a rule looks at a cell: where the rest is on purpose, at what befell its run."""
+    if rule == _NEIGHBOURS:
+        # Rounds until steady differ from each other on purpose.
+        return cell.for_findings or cell.role == "cache_step"
+    return cell.for_findings or rule in BEFALLING_RULES
 
 
 def stall_words(*cells: AssessedCell) -> str:
@@ -104,23 +114,23 @@ def marks_of(one: AssessedCell) -> tuple[str, ...]:
 
 def findings_of(plan: TargetCells) -> list[Finding]:
     """Return what was found on a target: of runs that are for something else, what befell them."""
-    name = plan.target.name
-    others = [one for one in RULES if one.name not in BEFALLING_RULES]
     done = [one for one in plan.done() if one.result is not None]
-    telling = [one for one in done if one.cell.for_findings or not plan.target.is_direct]
-    found = {
-        one.rule: one
-        for cells, rules in ((done, BEFALLING), (telling, others))
-        for one in find(
-            [one.result for one in cells if one.result is not None],
-            [one.run_id for one in cells],
-            rules=rules,
-            target=name,
-        )
-    }
+    together: dict[tuple[int, ...], list[Rule]] = {}
+    for rule in RULES:
+        judged = (not plan.target.is_direct or _is_judged_by(one.cell, rule.name) for one in done)
+        places = tuple(at for at, is_judged in enumerate(judged) if is_judged)
+        together.setdefault(places, []).append(rule)
+    found: dict[str, Finding] = {}
+    for places, rules in together.items():
+        results = [result for at in places if (result := done[at].result) is not None]
+        ids = [done[at].run_id for at in places]
+        for its in find(results, ids, rules=rules, target=plan.target.name):
+            # What is for something else is not looked at, and counted so.
+            left_out = its.left_out_count + len(done) - len(places)
+            found[its.rule] = replace(its, left_out_count=left_out)
     for one in done:
         one.touched_by = tuple(rule for rule, its in found.items() if one.run_id in runs_of(its))
-    return [found[one.name] for one in RULES if one.name in found]
+    return [found[rule.name] for rule in RULES if rule.name in found]
 
 
 def runs_of(finding: Finding) -> frozenset[int]:

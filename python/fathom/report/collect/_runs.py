@@ -194,7 +194,9 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     runs = _told_apart([_with_marks(one) for one in runs])
     first = runs[0]
     claims = [_run_claim(one) for one in runs]
-    told = tuple(one.text for one in claims)
+    told = tuple(
+        claim.text + _failure_sentence(run) for run, claim in zip(runs, claims, strict=True)
+    )
     verdict = Verdict(name, told[0], told[1:])
     return Side(
         name=name,
@@ -265,7 +267,7 @@ def _run_words(run: ReportedRun) -> str:
     if point.p99_ns is not None:
         few = few_words(0.99, point.ios)
         words += f", 99 of 100 within {time_words(point.p99_ns)}" + (f" ({few})" if few else "")
-    return words if failure is None else f"{words}; then it failed: {failure}"
+    return words
 
 
 def _failure(run: ReportedRun) -> str | None:
@@ -273,6 +275,12 @@ def _failure(run: ReportedRun) -> str | None:
     told = [one["message"] for one in run.result.raw.get("failures") or ()]
     told += [one.failure for one in run.result.time_spans if one.failure is not None]
     return one_reason(told[0]).removesuffix(".") if told else None
+
+
+def _failure_sentence(run: ReportedRun) -> str:
+    """Return what goes on behind the sentence of a run that failed; of no rate, that has it."""
+    failure = _failure(run)
+    return f" It failed: {failure}." if failure is not None and run.point.iops else ""
 
 
 def _failed(runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
