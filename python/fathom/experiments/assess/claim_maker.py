@@ -179,10 +179,17 @@ class ClaimMaker:
 
         A limit forbids none on the direction in which it was not met.
         """
-        mine = {one for key in keys for one in _directions(self.cells[key])}
+        known = [self.cells[key] for key in keys if key in self.cells]
+        mine = {one for cell in known for one in _directions(cell)} or BOTH
         return tuple(
             one for one in self._forbidding if not keys or self._limited.get(one, mine) & mine
         )
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether a judgement is forbidden on reads and on writes."""
+        met = [self._limited.get(one, BOTH) for one in self._forbidding]
+        return frozenset().union(*met) == BOTH
 
     def judged(self, key: str, judged: str, plain: str, cells: Mapping[str, Unit]) -> Claim:
         """Return a claim that judges, unless a finding forbids that: then it has numbers alone."""
