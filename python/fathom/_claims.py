@@ -235,9 +235,10 @@ class ToldRuns:
         rests = tuple(evidence)
         ids = [one.run_id for one in rests]
         forbidding = self.doubts(ids, forbids=True)
+        weak = "; ".join(one.words for one in self.doubts(ids, forbids=False))
+        but = f"; but {weak}" if weak else ""
         if forbidding:
             why = "; ".join(one.words for one in forbidding)
-            text = f"No verdict on a device, as these are not its numbers: {why}. {plain}."
+            text = f"No verdict on a device, as these are not its numbers: {why}. {plain}{but}."
             return self.claim("headline", text, rests)
-        weak = "; ".join(one.words for one in self.doubts(ids, forbids=False))
-        return self.claim("headline", f"{judged}; but {weak}." if weak else f"{judged}.", rests)
+        return self.claim("headline", f"{judged}{but}.", rests)

@@ -6,6 +6,7 @@ time, latencies, intervals, CPU tables and warnings. Each trait is one that a fi
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,11 @@ START_S = 0.05
 _BOUND = ("core_saturated", "CPU 0 was 99.5 % busy.")
 _GIB = 1 << 30
 _MIB = 1 << 20
+
+
+def with_failure(result: Result, failure: dict[str, str]) -> Result:
+    """Return a result as a run has it that failed so."""
+    return fathom.Result.from_json(json.dumps({**result.raw, "failures": [failure]}))
 
 
 @dataclass
@@ -113,6 +119,7 @@ class SimulatedStorage:
     size_bytes: int = 64 * _GIB
     before_run: Callable[[int], None] = lambda _number: None
     fails_at: int = 0
+    failure: dict[str, str] = field(default_factory=lambda: {"kind": "medium", "code": "EIO"})
     interrupted_at: int = 0
     now_s: float = 0.0
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -158,6 +165,8 @@ class SimulatedStorage:
         result = self._result(profile, asked)
         self.results.append(result)
         failures = ["the disk is gone"] if number == self.fails_at else []
+        if failures:
+            result = with_failure(result, {**self.failure, "message": failures[0]})
         run_id = None
         if self.store is not None:
             ids = {"experiment_id": experiment_id, "step_id": step_id}

@@ -142,6 +142,25 @@ def test_the_time_that_is_left_is_never_more_than_what_was_given(
     assert left[-1] < left[1]
 
 
+def test_a_scratch_file_that_takes_longer_to_fill_than_to_measure_is_foreseen(
+    own: Path, device: SimulatedStorage
+) -> None:
+    """6 GiB and 30 s: *0:31 left* was told, and it took 1:19."""
+    size_bytes = 6 << 30
+
+    def fill(number: int) -> None:
+        device.now_s += size_bytes / (400 * MIB) if number == 1 else 0.0
+
+    device.before_run = fill
+    told: list[tuple[float, float]] = []
+    large = replace(QUICK, seconds=10, size_bytes=size_bytes)
+    assessed(device, own, effort=large, on_cell=lambda *one: told.append((device.now_s, one[3])))
+    (began_s, first_s), (second_s, next_s) = told[0], told[1]
+    assert first_s == pytest.approx(device.now_s - began_s, rel=0.25)
+    # Once it is made, it is no part of what is left.
+    assert next_s == pytest.approx(device.now_s - second_s, rel=0.25)
+
+
 def test_defect_7_the_time_that_is_left_learns_what_runs_take_besides_their_measured_time(
     own: Path, device: SimulatedStorage
 ) -> None:
@@ -267,6 +286,39 @@ def test_a_target_that_vanishes_half_way_is_given_up(
     assert states[:5] == ["done"] * 4 + ["failed"]
     assert set(states[5:]) == {"skipped"}
     assert not capsys.readouterr().out
+
+
+def test_a_file_system_that_runs_full_ends_the_writes_and_not_the_reads(
+    own: Path, device: SimulatedStorage
+) -> None:
+    # The third cell is the first that writes: past the page cache, behind a write-through one.
+    device.fails_at, device.failure = 3, {"kind": "no_space", "code": "ENOSPC"}
+    found = assessed(device, own)
+    (target,) = found.targets
+    cells = [one for one in target.plan.cells if one.state != "failed"]
+    behind = [one for one in cells if one.cell.writes and one.state != "done"]
+    assert len(behind) > 3
+    why = "there is no room left to write; make room where the target lies"
+    assert {(one.state, one.reason) for one in behind} == {("skipped", why)}
+    assert all(one.state in ("done", "skipped") for one in cells)
+    assert target.plan.lost is None
+    assert target.verdict.partial == (
+        f"This verdict is partial: {len(target.plan.done())} measurements were made, 1 failed, and "
+        "nothing was written from then on, as there is no room left to write: make room where the "
+        "target lies, then go on with fathom assess --resume last."
+    )
+    assert found.state == "failed"
+
+
+def test_a_scratch_file_that_finds_no_room_at_all_is_not_tried_again(
+    own: Path, device: SimulatedStorage
+) -> None:
+    device.fails_at, device.failure = 1, {"kind": "no_space", "code": "ENOSPC"}
+    found = assessed(device, own)
+    (target,) = found.targets
+    assert len(device.asked) == 1
+    assert target.plan.lost is not None
+    assert "no room left to write; make room" in target.plan.lost
 
 
 def test_json_and_the_store_have_everything(

@@ -179,3 +179,28 @@ def test_scratch_files_have_the_same_size(store: Store, folders: list[str]) -> N
     created = {asked["create_bytes"] for asked in runner.asked}
     assert created == {None, 64 << 20}
     assert {one.plan.target.size_bytes for one in found.targets} == {64 << 20}
+
+
+def test_a_limit_of_writes_keeps_a_target_from_no_comparison_of_reads(tmp_path: Path) -> None:
+    """The quickest reads took no part, as the writes of their target had a limit."""
+    for name in ("limited", "free"):
+        (tmp_path / name).mkdir()
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        device = SimulatedStorage(store, {"limited": Truth(read_us=50.0), "free": Truth()})
+
+        def before(_number: int) -> None:
+            is_written = bool(device.asked[-1]["write_percent"])
+            doubts = (("io_limited", "It was so."),) if is_written else ()
+            device.truths["limited"] = replace(device.truths["limited"], doubts=doubts)
+
+        device.before_run = before
+        found = assess(store, device, [str(tmp_path / one) for one in ("limited", "free")], QUICK)
+    assert found.comparison is not None
+    best = {figure.name: figure.best for figure in found.comparison.figures}
+    assert best["read_latency"] == [0]
+    assert best["random_writes"] == best["durable_write_latency"] == best["log"] == [1]
+    (note,) = [one for one in found.comparison.notes if "takes part only" in one]
+    assert note == (
+        f"{tmp_path / 'limited'} takes part only in what no limit was met in: A limit of I/O was "
+        "measured (certain)."
+    )

@@ -72,6 +72,43 @@ def through_the_page_cache(
     return finding
 
 
+def too_good(
+    *, caching: str = "unbuffered", write: int = 0, answered_by: str | None = None
+) -> Finding:
+    """Return the finding of a run that was quicker than a device, of which a layer counted so."""
+    run = fabricated(latency_ns=1.5, rates=600e3, caching=caching, write=write)
+    if answered_by is not None:
+        asked = dict.fromkeys(("read_ios", "read_bytes", "write_ios", "write_bytes"), 36_864)
+        layers = [{"name": "vda", "kind": "disk", "about": "", "seen": asked, "below": []}]
+        target = {"target": 0, "asked": asked, "layers": [0], "answered_by": answered_by}
+        target["sentence"] = "all of it reached vda"
+        run = with_beneath(run, layers=layers, targets=[target])
+    (finding,) = [one for one in find([run]) if one.rule == "too-good"]
+    return finding
+
+
+def test_what_went_past_the_page_cache_did_not_come_from_it() -> None:
+    """*Look at what answered: page cache* stood beside reads with O_DIRECT."""
+    found = too_good()
+    assert "past the page cache: half of them" in found.evidence
+    assert "page cache" not in found.remedy
+    assert "blocks that were never written, a RAM disk" in found.remedy
+    assert "the page cache, " in too_good(caching="cached").remedy
+    assert "past the page cache" not in too_good(caching="cached").evidence
+
+
+def test_what_the_device_counted_did_not_come_from_above_it() -> None:
+    found = too_good(caching="cached", answered_by="device")
+    assert found.evidence.endswith("the quickest devices need 5 us. All of it reached vda.")
+    assert found.remedy == (
+        "Look at what answered: blocks that were never written, or the cache of the device or of a "
+        "hypervisor."
+    )
+    written = too_good(write=100, answered_by="device")
+    assert written.remedy == "Look at what answered: the cache of the device or of a hypervisor."
+    assert "the server" in too_good(answered_by="unseen").remedy
+
+
 def test_the_page_cache_is_certain_only_where_the_counters_of_the_device_say_so() -> None:
     """It read "The page cache was measured (certain)" above "cannot be told"."""
     sure = through_the_page_cache(READS, answered_by="above_device", share=0.02)

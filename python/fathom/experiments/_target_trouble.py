@@ -1,4 +1,9 @@
-"""Whether a run failed because of its target, so that no other load would do better there."""
+"""Whether a run failed because of its target, so that no other load would do better there.
+
+What only one load meets (a size that the target does not take, a read that its medium lost) leaves
+the others to be tried. No load does better where there is no room left, and where nothing can be
+written or reached any more.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +22,52 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom._request_parts import Target
+    from fathom.result import Result
 
-__all__ = ["has_a_bad_target", "refuse_a_bad_target"]
+__all__ = ["has_a_bad_target", "no_further_load", "refuse_a_bad_target"]
 
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+# By the kind of an I/O that failed. What is refused before the first I/O depends on the load: a
+# file may be smaller, and a load may only read.
+_AT_AN_IO = {
+    "no_space": "there is no room left to write; make room where the target lies",
+    "read_only": "the target takes no writes any more; find out why (dmesg), and make it writable",
+}
+# Wherever a run meets it.
+_ANYWHERE = {
+    "not_found": "the target is not there any more; bring it back",
+    "gone": "the target is gone; bring it back",
+    "unreachable": "the target's server is not reached any more; bring it back",
+}
+
+
+def no_further_load(arguments: Sequence[str], result: Result | None) -> str | None:
+    """Return why no other load can be run on the targets of a run that failed, and the remedy.
+
+    None if another may. Nothing is made, read or written.
+    """
+    for failure in () if result is None else result.raw.get("failures") or ():
+        why = _ANYWHERE.get(failure["kind"])
+        why = why or (_AT_AN_IO.get(failure["kind"]) if failure.get("code") else None)
+        if why is not None:
+            return why
+    if any(_is_empty_device(Path(one)) for one in arguments if one.startswith("/")):
+        return "the device has no bytes any more; attach it again"
+    return None
+
+
+def _is_empty_device(path: Path) -> bool:
+    """Whether a block device has no bytes, as one that was detached and keeps its name."""
+    try:
+        if not path.is_block_device():
+            return False
+        with path.open("rb") as opened:
+            return not opened.seek(0, os.SEEK_END)
+    except OSError:
+        return False
 
 
 def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:

@@ -9,13 +9,35 @@ from typing import TYPE_CHECKING
 from fathom import store as stores
 from fathom._signals import held_back
 from fathom.errors import ExperimentInterrupted, FathomError
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fathom.store import ExperimentState, Store
 
-__all__ = ["end_noted", "is_of_the_store"]
+__all__ = ["end_noted", "ended_words", "is_of_the_store"]
+
+
+_NOUNS = {"tune": "tuning"}
+
+
+def ended_words(verb: str, why: str, experiment_id: int | None, untried: int | None = None) -> str:
+    """Return why an experiment ended early, how much of it was not tried, and how it goes on.
+
+    ``why`` is a cause, and behind a semicolon what to do about it.
+    """
+    cause, _, remedy = why.partition("; ")
+    left = f", and {counted(untried, 'cell')} {_were(untried)} not tried" if untried else ""
+    which = f"e{experiment_id}" if experiment_id else "last"
+    return (
+        f"The {_NOUNS.get(verb, verb)} ended early, as {cause}{left}. What was measured is saved: "
+        f"{remedy}, then go on with fathom {verb} --resume {which}."
+    )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def is_of_the_store(error: BaseException) -> bool:

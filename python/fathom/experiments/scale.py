@@ -104,6 +104,8 @@ def scaling(
                 seen.failure,
             )
         )
+        if seen.ends is not None:
+            break
     return points
 
 
@@ -213,9 +215,10 @@ def resume_scale(
 
 def _scaled(session: Session, strategy: Strategy[list[ScalePoint]], expected: int) -> Scaling:
     points = session.run(strategy, _foreseen(session, expected))
-    failure = failed_words(session.failed, "run")
+    failure = session.ended_by or failed_words(session.failed, "run")
     outcome = {"points": [asdict(one) for one in points]}
-    session.finish(outcome, failure, is_failed=session.measured == 0)
+    is_failed = session.ended_by is not None or session.measured == 0
+    session.finish(outcome, failure, is_failed=is_failed)
     return Scaling(session.experiment_id, tuple(points), failure)
 
 

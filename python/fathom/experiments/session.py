@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom._events_file import note
-from fathom.errors import FathomError, InvalidRequestError
-from fathom.experiments._target_trouble import refuse_a_bad_target
+from fathom.errors import FathomError, InvalidRequestError, TargetError
+from fathom.experiments._target_trouble import no_further_load, refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
 from fathom.metrics import run_value
@@ -100,7 +100,8 @@ class Observation:
 
     ``error`` is what refused the run, for a strategy that does not go on then; ``result`` is all
     that was measured, also of a run that failed, where the runner has it; ``more`` is what a runner
-    of another kind found.
+    of another kind found. ``ends`` is why no other load can be run on the target either, and what
+    to do: a strategy goes no further then.
     """
 
     figures: Figures | None = None
@@ -110,6 +111,7 @@ class Observation:
     result: Result | None = None
     error: FathomError | None = None
     more: object = None
+    ends: str | None = None
 
     def raise_refusal(self) -> None:
         """Raise what refused the run, if anything did."""
@@ -206,6 +208,8 @@ class Session:
         Whether a target that cannot be used ends the experiment, as no other load would do better.
     measured, failed
         How many steps did so, those of earlier sessions included.
+    ended_by
+        Why no other load can be run on the target of the last run that failed; see ``Observation``.
 
     """
 
@@ -219,6 +223,7 @@ class Session:
     measured: int = 0
     failed: int = 0
     forecast: Callable[[float], Forecast] | None = None
+    ended_by: str | None = None
     _summaries: dict[int, RunSummary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -328,9 +333,18 @@ class Session:
         self.failed += 1
         if step_id is not None:
             self.store.experiments.set_step(step_id, "failed", seen.failure)
+        self.ended_by = no_further_load(step.arguments, seen.result)
+        seen = replace(seen, ends=self.ended_by)
         if self.refuses_targets and not self.measured:
-            refuse_a_bad_target(step.arguments, seen.failure)
+            self._refuse_target(step, seen)
         return seen
+
+    def _refuse_target(self, step: Step, seen: Observation) -> None:
+        """End an experiment of which nothing was measured yet, if its target is to blame."""
+        failure = seen.failure or ""
+        if seen.ends is not None:
+            raise TargetError(f"{failure}; no other load was tried")
+        refuse_a_bad_target(step.arguments, failure)
 
     def _ran(self, step: Step, step_id: int | None) -> Observation:
         runner = (self.writer or self.runner) if step.writes else self.runner

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._permission import NOTHING, Permission
 from fathom.errors import FathomError
+from fathom.experiments._target_trouble import no_further_load
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.runners.measure import measure
 from fathom.workloads import run_arguments
@@ -26,12 +27,14 @@ __all__ = ["WorkloadRuns", "run_workload"]
 class WorkloadRuns:
     """What became of a workload: its runs, and why steps failed, by their labels.
 
-    ``experiment_id`` is None for a workload of one step, and where nothing is saved.
+    ``experiment_id`` is None for a workload of one step, and where nothing is saved. ``ended_by``
+    is why no further step could be run after one that failed, and what to do.
     """
 
     experiment_id: int | None = None
     run_ids: list[int] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    ended_by: str | None = None
 
 
 def run_workload(  # noqa: PLR0913 - All but the first four have defaults and names.
@@ -46,6 +49,8 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
     show: Callable[[str, Result], None] = lambda _step, _result: None,
 ) -> WorkloadRuns:
     """Run a workload step by step; a step that fails is recorded, and the others go on.
+
+    They do not where a target takes no load at all any more, as one that is full.
 
     ``wishes`` are DiskSpd arguments that take the place of the workload's own.
 
@@ -89,6 +94,9 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
                 done.run_ids.append(found.run_id)
             if found.failure is not None:
                 done.failures[step.label] = found.failure
+                done.ended_by = no_further_load(step.arguments, found.result)
+            if done.ended_by is not None:
+                break
     _finish(store, done, "failed" if done.failures else "complete")
     return done
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AT_ITS_LIMIT",
+    "BEFALLING_RULES",
     "CORE_AT_ITS_LIMIT",
     "DISTURBING",
     "EXPLAINED",
@@ -77,6 +78,25 @@ EXPLAINED = (
 
 DISTURBING = HOST_IN_THE_WAY | STALLED | _FAILED | _OWN_LOAD
 """Causes that come and go from run to run, so that the greatest of several rates may be theirs."""
+
+BEFALLING_RULES = frozenset(
+    {
+        "cpu-contended",
+        "cpu-taken-away",
+        "cpu-throttled",
+        "extents-changed",
+        "host-lost",
+        "idle-between-ios",
+        "io-errors",
+        "network-loss",
+        "no-room",
+        "nothing-completed",
+        "reconnected",
+        "stalled",
+        "suspended",
+    }
+)
+"""The rules of what befalls a run, whatever it is for: nobody brings that about on purpose."""
 
 TITLES = {
     "not_the_device": "something else than the device answered",

@@ -117,7 +117,7 @@ class ReportedRun:
     beneath
         What lies beneath each of its targets.
     marks
-        The rules of the findings that this run alone gives, as far as that was looked at.
+        The rules of the findings that this run has a part in, as far as that was looked at.
     happened
         To the resources of a cluster meanwhile, if somebody told.
     asked

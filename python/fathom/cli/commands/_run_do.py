@@ -225,7 +225,8 @@ def _steps(
         typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=wish.as_json)
     if done.failures:
         words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
-        fail(words, EXIT_FAILED)
+        more = "; no further step was run" if done.ended_by and len(workload.steps) > 1 else ""
+        fail(f"{words}{more}", EXIT_FAILED)
     _require(results, wish)
 
 

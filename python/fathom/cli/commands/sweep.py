@@ -191,6 +191,9 @@ def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
         tell_fleet()
         show_sweep(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+    if found.ended_by is not None:
+        again = resumed_by("sweep", f"e{found.experiment_id}")
+        fail(f"{found.ended_by}; go on then with: {again}", EXIT_FAILED)
     if found.count("failed"):
         failed = found.count("failed")
         why = next(one.failure for one in found.cells if one.source == "failed")

@@ -162,6 +162,9 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
         tell_fleet()
         show_tune(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+    if found.ended_by is not None:
+        again = resumed_by("tune", f"e{found.experiment_id}")
+        fail(f"{found.ended_by}; go on then with: {again}", EXIT_FAILED)
     if found.threads is None:
         made = any(point.figures is not None for point in found.points)
         why = next((point.failure for point in found.points if point.failure), None)

@@ -230,8 +230,13 @@ def _row(one: AssessedCell) -> list[str]:
 
 
 def _marks(one: AssessedCell) -> str:
-    """Return a letter for each finding that this run alone gives against its figures."""
+    """Return a letter for each finding against its figures that this run has a part in."""
     return row_mark(assessing.marks_of(one))
+
+
+def _marks_of_all(cells: Sequence[AssessedCell]) -> str:
+    """Return the letters of the runs of a round."""
+    return row_mark(tuple(rule for one in cells for rule in assessing.marks_of(one)))
 
 
 def _show_legend(one: TargetAssessment) -> None:
@@ -252,7 +257,10 @@ def _show_rounds(one: TargetAssessment) -> None:
     if not rounds:
         return
     labels = [cell.cell.label.partition(": ")[2] for cell in next(iter(rounds.values()))]
-    rows = [[f"  {name}", *_rates(cells, len(labels))] for name, cells in rounds.items()]
+    rows = [
+        [f"  {name}{_marks_of_all(cells)}", *_rates(cells, len(labels))]
+        for name, cells in rounds.items()
+    ]
     _print(_table(["steady state, IOPS", *(f"{label}>" for label in labels)], rows))
 
 

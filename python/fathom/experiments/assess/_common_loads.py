@@ -40,10 +40,13 @@ def partial_words(plans: Sequence[TargetCells], names: Sequence[str]) -> str:
 def _missing(plan: TargetCells) -> int:
     """Return how many cells were planned and not measured, without those that were needless."""
     return sum(
-        one.state in _NOT_REACHED
-        or (one.state == "skipped" and plan.lost is not None and one.reason == plan.lost)
+        one.state in _NOT_REACHED or (one.state == "skipped" and one.reason in _ends(plan))
         for one in plan.cells
     )
+
+
+def _ends(plan: TargetCells) -> list[str]:
+    return [one for one in (plan.lost, plan.unwritable) if one is not None]
 
 
 def of_common_loads(

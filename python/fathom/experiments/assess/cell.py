@@ -117,7 +117,7 @@ class Cell:
         The family of rising depths to which it belongs; the rest of a family is skipped once its
         throughput has stopped growing.
     for_findings
-        False where what would be a finding is on purpose.
+        False where what would be a finding is on purpose: then only what befalls a run counts.
     seconds
         Its own time at most; None if it gets a share of the target's.
     place

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fathom._claims import Claim, Evidence, doubts_of
 from fathom.engine import load_of
-from fathom.findings import find
-from fathom.findings.causes import DISTURBING, OTHERS_ANSWERED, TITLES, apart, causes_of
+from fathom.findings import RULES, find
+from fathom.findings.causes import (
+    BEFALLING_RULES,
+    DISTURBING,
+    OTHERS_ANSWERED,
+    TITLES,
+    apart,
+    causes_of,
+)
 from fathom.findings.observed import CHANGED
 from fathom.units import counted
 
@@ -16,11 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._claims import Unit
+    from fathom.experiments.assess.cell import Cell
     from fathom.experiments.assess.session import AssessedCell, TargetCells
-    from fathom.findings import Finding
+    from fathom.findings import Finding, Rule
     from fathom.runners import Figures
 
-__all__ = ["ClaimMaker", "Parameters", "conditions_of", "marks_of", "parameters_of", "rules_of"]
+__all__ = [
+    "ClaimMaker",
+    "Parameters",
+    "conditions_of",
+    "findings_of",
+    "marks_of",
+    "parameters_of",
+    "rules_of",
+    "runs_of",
+    "stall_words",
+]
 
 Parameters = dict[str, int | float | str | bool]
 
@@ -30,6 +49,12 @@ _NAMES: dict[Unit, tuple[str, ...]] = {
     "MiB/s": ("mib_per_s",),
 }
 _UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_ALL_PERCENT = 100
+BOTH = frozenset({"reads", "writes"})
+LIMITS = frozenset({"io-limited", "provisioned-limit"})
+"""Rules of what may limit one direction alone."""
+_NEIGHBOURS = "noisy-neighbour"
+"""It looks for CPU time that was stolen, and compares runs of the same load."""
 
 
 def parameters_of(one: AssessedCell) -> Parameters | None:
@@ -54,16 +79,77 @@ def _asked(arguments: tuple[str, ...]) -> Parameters:
 
 
 def rules_of(one: AssessedCell) -> tuple[str, ...]:
-    """Return the rules of the findings that this run alone gives: the marks of its row."""
-    if one.result is None or not one.cell.for_findings:
+    """Return the rules of the findings that this run has a part in: the marks of its row."""
+    if one.result is None:
         return ()
-    return tuple(dict.fromkeys(found.rule for found in find([one.result])))
+    rules = [rule for rule in RULES if _is_judged_by(one.cell, rule.name)]
+    alone = (found.rule for found in find([one.result], rules=rules))
+    return tuple(dict.fromkeys((*alone, *one.touched_by)))
+
+
+def _is_judged_by(cell: Cell, rule: str) -> bool:
+    """Whether a rule looks at a cell: where the rest is on purpose, at what befell its run."""
+    if rule == _NEIGHBOURS:
+        # Rounds until steady differ from each other on purpose.
+        return cell.for_findings or cell.role == "cache_step"
+    return cell.for_findings or rule in BEFALLING_RULES
+
+
+def stall_words(*cells: AssessedCell) -> str:
+    """Return what a sentence about runs has to say of their stalls, if there are any."""
+    stalled = [one for one in cells if one.result is not None and "stalled" in rules_of(one)]
+    if not stalled:
+        return ""
+    kinds = {kind for one in stalled if one.result for kind in causes_of(one.result)}
+    if "stalled_at_end" in kinds:
+        return "; it ended in a stall, of whose I/Os only the beginning was seen"
+    return "; the target stalled meanwhile"
 
 
 def marks_of(one: AssessedCell) -> tuple[str, ...]:
-    """Return the rules that this run alone gives and that speak against its figures."""
+    """Return the rules of findings that this run has a part in, and that speak against figures."""
     weak, forbidding = doubts_of(rules_of(one))
     return (*forbidding, *weak)
+
+
+def findings_of(plan: TargetCells) -> list[Finding]:
+    """Return what was found on a target: of runs that are for something else, what befell them."""
+    done = [one for one in plan.done() if one.result is not None]
+    together: dict[tuple[int, ...], list[Rule]] = {}
+    for rule in RULES:
+        judged = (not plan.target.is_direct or _is_judged_by(one.cell, rule.name) for one in done)
+        places = tuple(at for at, is_judged in enumerate(judged) if is_judged)
+        together.setdefault(places, []).append(rule)
+    found: dict[str, Finding] = {}
+    for places, rules in together.items():
+        results = [result for at in places if (result := done[at].result) is not None]
+        ids = [done[at].run_id for at in places]
+        for its in find(results, ids, rules=rules, target=plan.target.name):
+            # What is for something else is not looked at, and counted so.
+            left_out = its.left_out_count + len(done) - len(places)
+            found[its.rule] = replace(its, left_out_count=left_out)
+    for one in done:
+        one.touched_by = tuple(rule for rule, its in found.items() if one.run_id in runs_of(its))
+    return [found[rule.name] for rule in RULES if rule.name in found]
+
+
+def runs_of(finding: Finding) -> frozenset[int]:
+    """Return the runs that a finding is about."""
+    return frozenset(run_id for case in finding.cases for run_id in case.run_ids)
+
+
+def limited_directions(plan: TargetCells, rule: str) -> frozenset[str]:
+    """Return in which directions a limit was met: by loads of one alone, where it was by any."""
+    met = [_directions(one) for one in plan.done() if rule in rules_of(one)]
+    alone = frozenset().union(*(one for one in met if len(one) == 1))
+    return alone or BOTH
+
+
+def _directions(one: AssessedCell) -> frozenset[str]:
+    """Return which of reads and writes a cell has."""
+    written = (parameters_of(one) or {}).get("write_percent", 0)
+    mixed = BOTH if written else frozenset({"reads"})
+    return frozenset({"writes"}) if written == _ALL_PERCENT else mixed
 
 
 class ClaimMaker:
@@ -76,18 +162,53 @@ class ClaimMaker:
         self.cells = {one.cell.key: one for one in plan.cells}
         # What has other causes, too, forbids nothing.
         sure = [one.rule for one in findings if one.confidence != "possible"]
-        _, self.forbidden_by = doubts_of(sure)
+        _, self._forbidding = doubts_of(sure)
         self._parameters = {key: parameters_of(self.cells[key]) for key in self.figures}
+        self._limited = {
+            one: limited_directions(plan, one) for one in self._forbidding if one in LIMITS
+        }
 
     def claim(self, key: str, text: str, cells: Mapping[str, Unit]) -> Claim:
         """Return a claim that rests on these cells, each with the unit that counts of it."""
         evidence = [one for cell, unit in cells.items() for one in self._evidence(cell, unit)]
         weak, _ = doubts_of(rule for cell in cells for rule in rules_of(self.cells[cell]))
-        return Claim(key, text, tuple(evidence), weak, self.forbidden_by)
+        return Claim(key, text, tuple(evidence), weak, self.forbidden_by(*cells))
+
+    def forbidden_by(self, *keys: str) -> tuple[str, ...]:
+        """Return the rules that forbid a judgement on these cells.
+
+        A limit forbids none on the direction in which it was not met.
+        """
+        known = [self.cells[key] for key in keys if key in self.cells]
+        mine = {one for cell in known for one in _directions(cell)} or BOTH
+        return tuple(
+            one for one in self._forbidding if not keys or self._limited.get(one, mine) & mine
+        )
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether a judgement is forbidden on reads and on writes."""
+        met = [self._limited.get(one, BOTH) for one in self._forbidding]
+        return frozenset().union(*met) == BOTH
 
     def judged(self, key: str, judged: str, plain: str, cells: Mapping[str, Unit]) -> Claim:
         """Return a claim that judges, unless a finding forbids that: then it has numbers alone."""
-        return self.claim(key, plain if self.forbidden_by else judged, cells)
+        return self.claim(key, plain if self.forbidden_by(*cells) else judged, cells)
+
+    def about(self, finding: Finding) -> str:
+        """Return the title of a finding within a sentence, with how sure it is and where it was."""
+        title = f"{finding.title[:1].lower()}{finding.title[1:]}"
+        ids = runs_of(finding)
+        met = frozenset().union(
+            *(_directions(one) for one in self.plan.done() if one.run_id in ids)
+        )
+        only = f", of its {next(iter(met))} alone" if len(met) == 1 else ""
+        only = only if finding.rule in LIMITS else ""
+        return f"{title} ({finding.confidence}{only})"
+
+    def stalls(self, *keys: str) -> str:
+        """Return what a sentence about these cells has to say of their stalls, if there are any."""
+        return stall_words(*(self.cells[key] for key in keys))
 
     def depth(self, key: str) -> int:
         """Return what each thread of a cell kept outstanding."""

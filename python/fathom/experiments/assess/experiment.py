@@ -12,6 +12,7 @@ from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
 from fathom.errors import ExperimentInterrupted, FathomError, InvalidRequestError
+from fathom.experiments.assess.claim_maker import findings_of
 from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_size
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.resuming import read_plan, take_up
@@ -21,7 +22,6 @@ from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.experiments.assess.target import opened_target
 from fathom.experiments.assess.verdict import verdict_of
 from fathom.experiments.session import Session
-from fathom.findings import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -258,11 +258,5 @@ def _concluded(
 
 
 def _judged(plan: TargetCells, *, interrupted: bool) -> TargetAssessment:
-    telling = [
-        (one.result, one.run_id)
-        for one in plan.done()
-        if one.result is not None and (one.cell.for_findings or not plan.target.is_direct)
-    ]
-    results, run_ids = [one for one, _ in telling], [run_id for _, run_id in telling]
-    findings = find(results, run_ids, target=plan.target.name)
+    findings = findings_of(plan)
     return TargetAssessment(plan, verdict_of(plan, findings, interrupted=interrupted), findings)

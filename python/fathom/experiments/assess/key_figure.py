@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from fathom.experiments.assess.claim_maker import conditions_of, parameters_of
+from fathom.experiments.assess.claim_maker import conditions_of, parameters_of, rules_of
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -145,9 +145,10 @@ def taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:
     if value is None or cell is None:
         return empty
     text = value_words(value, empty.unit)
+    stalled = ", stalled" if "stalled" in rules_of(cell) else ""
     return replace(
         empty,
-        conditions=conditions_of(parameters_of(cell)),
+        conditions=conditions_of(parameters_of(cell)) + stalled,
         value=value,
         text=text,
         cell_key=cell.cell.key,

@@ -35,7 +35,7 @@
           "parameters": {"block_bytes", "random_percent", "write_percent", "threads", "depth",
                          "limit_bytes": 0 for all, "caching": "unbuffered" | "cached",
                          "write_through": bool} | null,
-          "findings": [rules that this run alone breaks],
+          "findings": [rules of the findings that this run has a part in],
           "figures": null | {"iops", "mib_per_s", "relative_half_width", "measured_s",
                      "latency_mean_ns", "latency_p50_ns", ... "latency_p999_ns", "cpu_percent",
                      "busiest_cpu_percent"}

@@ -13,6 +13,7 @@ from fathom.experiments.progress import Progress
 from fathom.experiments.session import Observation, Skip, Step, Strategy
 from fathom.findings.causes import AT_ITS_LIMIT, CORE_AT_ITS_LIMIT, causes_of
 from fathom.stats import LoadPoint, find_knee
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,8 @@ _MOST_INTERVAL_MS = 100
 _INTERVALS = 200
 # What a run takes besides its measured time, until the first has told.
 _OVERHEAD_S = 0.3
+# Of a scratch file that is made and flushed, until it is: flash behind SATA or a network.
+_FILL_BYTES_PER_S = 400 * MIB
 # To which the usual time of a run belongs.
 _USUAL_PERCENT = 2
 
@@ -54,6 +57,8 @@ class AssessedCell:
         The figures are of the whole measured time.
     reason
         Why it failed or was skipped.
+    touched_by
+        The rules of the findings of several runs of which this is one; known once all are judged.
 
     """
 
@@ -64,12 +69,15 @@ class AssessedCell:
     result: Result | None = None
     run_id: int | None = None
     reason: str | None = None
+    touched_by: tuple[str, ...] = ()
 
 
 @dataclass
 class TargetCells:
     """The cells of one target in their order; ``lost`` is why it could not be measured on.
 
+    ``unwritable`` is why none of it could be written any more, such as a file system that ran full;
+    what only reads goes on then.
     ``is_filled`` tells that a run of this session has filled the scratch file. ``besides_s`` is
     what each run took besides its measured time: the target is opened and looked at before.
     """
@@ -77,6 +85,7 @@ class TargetCells:
     target: AssessedTarget
     cells: list[AssessedCell]
     lost: str | None = None
+    unwritable: str | None = None
     is_filled: bool = False
     besides_s: list[float] = field(default_factory=list)
 
@@ -101,6 +110,10 @@ class TargetCells:
             if one.figures is not None and one.figures.latency_mean_ns is not None
         ]
         return int(find_knee(points).load) if points else 1
+
+    def out_of_reach(self, cell: Cell) -> str | None:
+        """Return why a cell cannot be measured any more, if it cannot."""
+        return self.lost or (self.unwritable if cell.writes else None)
 
     def needless(self, cell: Cell) -> str | None:
         """Return why a cell can tell nothing new, if it cannot."""
@@ -209,7 +222,7 @@ class Assessor:
         for number, ((plan, one), step_id) in enumerate(zip(order, self.step_ids, strict=True)):
             if one.state == "done":
                 continue
-            reason = plan.lost or plan.needless(one.cell)
+            reason = plan.out_of_reach(one.cell) or plan.needless(one.cell)
             if reason is not None:
                 one.state, one.reason = "skipped", reason
                 yield Skip([step_id])
@@ -229,14 +242,19 @@ class Assessor:
         """Return how long each of these cells is measured at the most, by its share of the time."""
         return _measured_s(self._share_s(left))[1]
 
-    def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
-        """Return an equal share of the time that the cells before have left, without overheads."""
+    def _share_s(
+        self, left: Sequence[tuple[TargetCells, AssessedCell]], fill_s: float = 0.0
+    ) -> float:
+        """Return an equal share of the time that the cells before have left, without overheads.
+
+        ``fill_s`` is what is still to be spent on scratch files.
+        """
         sharing = [
             plan.overhead_s
             for plan, one in left
             if one.cell.seconds is None and one.state != "done"
         ]
-        return (self.budget_s - sum(sharing)) / max(len(sharing), 1)
+        return (self.budget_s - fill_s - sum(sharing)) / max(len(sharing), 1)
 
     def _tell(self, order: Sequence[tuple[TargetCells, AssessedCell]], number: int) -> None:
         plan, one = order[number]
@@ -254,9 +272,13 @@ class Assessor:
     def left_s(
         self, left: Sequence[tuple[TargetCells, AssessedCell]]
     ) -> tuple[float, float, float]:
-        """Return how long cells will take: at the least, by expectation, and at most."""
+        """Return how long cells will take: at the least, by expectation, and at most.
+
+        Filling scratch files is on top of the least, as nobody knows yet how quick it is.
+        """
+        fill_s = self._fill_s(left)
         # No run measures for less than a second.
-        share_s = max(self._share_s(left), 1.0)
+        share_s = max(self._share_s(left, fill_s), 1.0)
         # Four times as long for half of the width; and none takes longer than its share.
         typical_s = TYPICAL_RUN_S * (_USUAL_PERCENT / self.effort.precision_percent) ** 2
         typical_s += share_s >= _WARM_UP_FROM_S
@@ -266,7 +288,9 @@ class Assessor:
         mean_s = min(expected_run_s(typical_s, measured_s, len(self.took_s)), share_s)
         least_s = left_s = most_s = 0.0
         for plan, other in left:
-            if other.state == "done" or plan.lost or plan.needless(other.cell) is not None:
+            if other.state == "done" or plan.out_of_reach(other.cell) is not None:
+                continue
+            if plan.needless(other.cell) is not None:
                 continue
             overhead_s = plan.overhead_s
             own_s = (other.cell.seconds or 0) + overhead_s
@@ -279,7 +303,13 @@ class Assessor:
             shared = (min(LEAST_RUN_S, mean_s), mean_s, share_s)
             each = own if other.cell.seconds is not None else [one + overhead_s for one in shared]
             least_s, left_s, most_s = least_s + each[0], left_s + each[1], most_s + each[2]
-        return least_s, left_s, most_s
+        return least_s, left_s + fill_s, most_s + fill_s
+
+    def _fill_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
+        """Return how long filling the scratch files will take that are not yet made."""
+        plans = {id(plan): plan for plan, one in left if one.state != "done" and not plan.lost}
+        unfilled = [one.target for one in plans.values() if not one.is_filled]
+        return sum(one.size_bytes for one in unfilled if one.is_scratch) / _FILL_BYTES_PER_S
 
     def _arguments(self, plan: TargetCells, cell: Cell, share_s: float) -> tuple[str, ...]:
         knees = {KNEE: plan.knee("random"), SEQUENTIAL_KNEE: plan.knee("sequential")}
@@ -309,6 +339,16 @@ def _take(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:
         return
     one.state, one.reason = "failed", seen.failure
     plan.lost = plan.target.lost()
+    if plan.lost is None and seen.ends is not None:
+        _take_end(plan, one.cell, seen.ends)
+
+
+def _take_end(plan: TargetCells, cell: Cell, why: str) -> None:
+    """Note what cannot be measured any more: what was filled can be read, where no room is left."""
+    if cell.writes and plan.done():
+        plan.unwritable = why
+    else:
+        plan.lost = f"{plan.target.name} took no load any more: {why}"
 
 
 def whole_figures(figures: Figures, result: Result | None) -> Figures:

@@ -10,6 +10,7 @@ from fathom._claims import FORBIDDING, WEAKENING
 from fathom._digits import known_words
 from fathom.experiments.assess._common_loads import of_common_loads, partial_words
 from fathom.experiments.assess._same_storage import one_device, one_target, shared_devices
+from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
 from fathom.findings.causes import HOST_IN_THE_WAY, causes_of
@@ -124,12 +125,18 @@ def side_by_side(
     pairs = zip(plans, columns, strict=True)
     widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
     doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
+    makers = [ClaimMaker(*pair) for pair in zip(plans, findings, strict=False)]
     barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
+    # Whom a limit of one direction alone was set takes part in the other.
+    barred = {at for at in barred if makers[at].is_barred}
     allowed = [at for at in range(len(plans)) if at not in barred]
     rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
     apart = _apart([plans[at] for at in allowed])
     groups = [one.target.identity or at for at, one in enumerate(plans)]
-    figures = [_compared(row, halves, barred, apart, groups) for row, halves in rows]
+    figures = [
+        _compared(row, halves, barred | _limited(makers, row), apart, groups)
+        for row, halves in rows
+    ]
     known = [one for one in figures if sum(value is not None for value in one.values) > 1]
     sentences = [sentence for one in known for sentence in _sentence(names, one)]
     common = [one for one in known if one.has_all(allowed)]
@@ -142,9 +149,13 @@ def side_by_side(
             *sentences,
             *_conditions(names, columns),
             *_interval_notes(known),
-            *_uses(plans, names, barred),
+            *_uses(plans, names, barred, makers),
         ],
-        [*_doubt_notes(names, doubts), *shared_devices(plans, names), *_notes(plans, names)],
+        [
+            *_doubt_notes(names, doubts, barred),
+            *shared_devices(plans, names),
+            *_notes(plans, names),
+        ],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
         refused,
@@ -185,10 +196,25 @@ def _doubts(findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
     return [*dict.fromkeys(titles[0])], [*dict.fromkeys(titles[1])]
 
 
-def _doubt_notes(names: Sequence[str], doubts: Sequence[tuple[list[str], list[str]]]) -> list[str]:
+def _limited(makers: Sequence[ClaimMaker], row: Sequence[KeyFigure]) -> set[int]:
+    """Return the targets whose number of this row is that of a limit of its direction."""
+    keys = [one.cell_key for one in row]
+    pairs = zip(makers, keys, strict=False)
+    return {at for at, (made, key) in enumerate(pairs) if key and made.forbidden_by(key)}
+
+
+def _doubt_notes(
+    names: Sequence[str],
+    doubts: Sequence[tuple[list[str], list[str]]],
+    barred: Collection[int],
+) -> list[str]:
     notes = []
-    for name, (forbidding, weakening) in zip(names, doubts, strict=True):
-        if forbidding:
+    for at, (name, (forbidding, weakening)) in enumerate(zip(names, doubts, strict=True)):
+        if forbidding and at not in barred:
+            notes.append(
+                f"{name} takes part only in what no limit was met in: {'; '.join(forbidding)}."
+            )
+        elif forbidding:
             notes.append(
                 f"{name} takes no part, as its numbers are no device's: {'; '.join(forbidding)}."
             )
@@ -389,14 +415,19 @@ def _factor_words(factor: float, unit: Unit, between: tuple[float, float] | None
     return f"{100 / factor:.0f} % of the best"
 
 
-def _uses(plans: Sequence[TargetCells], names: Sequence[str], barred: Collection[int]) -> list[str]:
+def _uses(
+    plans: Sequence[TargetCells],
+    names: Sequence[str],
+    barred: Collection[int],
+    makers: Sequence[ClaimMaker],
+) -> list[str]:
     """Tell what each is good for, where that differs."""
     sentences = []
     for key, use in (("oltp", "a transaction database"), ("log", "a database's log")):
         words = [
             (names[at], suited_for(key, one.figures()))
             for at, one in enumerate(plans)
-            if at not in barred
+            if at not in barred and not (makers and makers[at].forbidden_by(key))
         ]
         known = [f"{name} is {how}" for name, how in words if how is not None]
         if len({how for _, how in words if how is not None}) > 1:

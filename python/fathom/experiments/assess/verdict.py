@@ -20,7 +20,7 @@ from fathom.stats import find_steadiness
 from fathom.units import NS_PER_MS, counted, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fathom._claims import Unit
     from fathom.experiments.assess.session import AssessedCell, TargetCells
@@ -124,6 +124,12 @@ def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
     words = f"This verdict is partial: {count} measurements were made"
     if plan.lost is not None:
         return f"{words}, then {plan.lost}."
+    if plan.unwritable is not None:
+        cause, _, remedy = plan.unwritable.partition("; ")
+        return (
+            f"{words}, {failed} failed, and nothing was written from then on, as {cause}: "
+            f"{remedy}, then go on with fathom assess --resume last."
+        )
     if interrupted and unreached:
         return f"{words}, and {unreached} were not when it was interrupted."
     return f"{words}, and {failed} failed." if failed else None
@@ -138,9 +144,15 @@ def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
     durable = _contradicting_write(figures)
     shown = ("read-1", "oltp", "log", *(["write-1"] if durable else []))
     keys = [key for key in shown if key in figures]
-    if made.forbidden_by:
+    if made.forbidden_by("read-1"):
         return made.claim("headline", _forbidden_words(made, findings), dict.fromkeys(keys, "ns"))
     words = f"It is {_class(read.latency_mean_ns)}{durable}"
+    if made.forbidden_by(*keys):
+        # What reads tell stands by itself where only writes met a limit.
+        why = _titles(one for one in findings if one.rule in made.forbidden_by(*keys))
+        words += f", by its reads alone; of its writes nothing is concluded: {why}"
+        words += _reservations(made, findings)
+        return made.claim("headline", f"{words}.", {"read-1": "ns"})
     oltp, log = suited_for("oltp", figures), suited_for("log", figures)
     if oltp is None:
         words += ", as far as reading tells"
@@ -175,18 +187,19 @@ def _contradicting_write(figures: Mapping[str, Figures]) -> str:
 
 def _forbidden_words(made: ClaimMaker, findings: Sequence[Finding]) -> str:
     """Say why the numbers allow no verdict on a device."""
-    spoiling = [one for one in findings if one.rule in made.forbidden_by]
-    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in spoiling}
-    why = "; ".join(sorted(titles))
+    why = _titles(one for one in findings if one.rule in made.forbidden_by("read-1"))
     return f"No verdict on a device, as these are not its numbers: {why}."
+
+
+def _titles(findings: Iterable[Finding]) -> str:
+    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in findings}
+    return "; ".join(sorted(titles))
 
 
 def _reservations(made: ClaimMaker, findings: Sequence[Finding]) -> str:
     """Return what a reader must know beside the verdict: what weakens it, and how little it is."""
     weak = [one for one in findings if one.rule in WEAKENING and _counts(one)]
-    titles = dict.fromkeys(
-        f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in weak
-    )
+    titles = dict.fromkeys(made.about(one) for one in weak)
     words = f"; but {'; '.join(titles)}" if titles else ""
     unreached = sum(one.state in ("pending", "failed") for one in made.plan.cells)
     if not unreached:
@@ -222,7 +235,7 @@ def _latency(made: ClaimMaker) -> Claim | None:
     words = (
         f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
         f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time{each}"
-        f"{_few(one)})."
+        f"{_few(one)}){made.stalls('read-1')}."
     )
     return made.claim("latency", words, {"read-1": "ns"})
 
@@ -247,6 +260,7 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     if write is not None:
         words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
         keys["random-write"] = "IOPS"
+        words += made.stalls("random-write")
     if not is_whole:
         words += "; whether more outstanding bring more was not measured to the end"
     elif disturbed:
@@ -266,7 +280,7 @@ def _sequential(made: ClaimMaker) -> Claim | None:
         where = made.conditions("sequential-write")
         words += f" and writes {write.mib_per_s:,.0f} MiB/s ({where})"
         keys["sequential-write"] = "MiB/s"
-    return made.claim("sequential", f"{words}.", keys)
+    return made.claim("sequential", f"{words}{made.stalls(*keys)}.", keys)
 
 
 def _durable(made: ClaimMaker) -> Claim | None:
@@ -280,7 +294,7 @@ def _durable(made: ClaimMaker) -> Claim | None:
         keys["plain-write-1"] = "ns"
         why = made.apart("write-1", "plain-write-1")
         words += "" if why is None else f", which cannot be compared: {why}"
-    return made.claim("durable", f"{words}.", keys)
+    return made.claim("durable", f"{words}{made.stalls(*keys)}.", keys)
 
 
 def _oltp(made: ClaimMaker) -> Claim | None:
@@ -290,7 +304,7 @@ def _oltp(made: ClaimMaker) -> Claim | None:
     words = (
         f"{one.iops:,.0f} reads and writes of 8 KiB a second, 70 % of them reads, in "
         f"{time_words(one.latency_mean_ns)} on average and {time_words(one.latency_p99_ns)} for "
-        f"99 of 100 ({made.conditions('oltp')}{_few(one)})."
+        f"99 of 100 ({made.conditions('oltp')}{_few(one)}){made.stalls('oltp')}."
     )
     judged = f"For a transaction database it is {suited}: {words}"
     plain = f"The load of a transaction database: {words}"
@@ -303,7 +317,7 @@ def _log(made: ClaimMaker) -> Claim | None:
         return None
     words = (
         f"a full log buffer is written in {time_words(one.latency_mean_ns)}, "
-        f"{value_words(one.iops, 'ios_per_s')} ({made.conditions('log')})."
+        f"{value_words(one.iops, 'ios_per_s')} ({made.conditions('log')}){made.stalls('log')}."
     )
     judged = f"For a database's log it is {suited}: {words}"
     return made.judged("log", judged, f"The load of a database's log: {words}", {"log": "ns"})
@@ -316,7 +330,8 @@ def _backup(made: ClaimMaker) -> Claim | None:
     seconds = _MIB_OF_TIB / one.mib_per_s
     long = seconds >= 2 * _MINUTE_S
     words = f"{seconds / _MINUTE_S:,.0f} minutes" if long else f"{seconds:.0f} s"
-    text = f"A backup reads {value_words(one.mib_per_s, 'mib_per_s')}: 1 TiB takes {words}."
+    rate = value_words(one.mib_per_s, "mib_per_s")
+    text = f"A backup reads {rate}: 1 TiB takes {words}{made.stalls('backup')}."
     return made.claim("backup", text, {"backup": "MiB/s"})
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
+from fathom.experiments.ending import ended_words
 from fathom.experiments.told_runs import told_runs
 from fathom.units import counted
 
@@ -57,6 +58,11 @@ def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:
     counts = [(sum(one["source"] == source for one in cells), source) for source in _SOURCES]
     parts = ", ".join(f"{count} {source}" for count, source in counts if count)
     claims.append(Claim("cells", f"{counted(len(cells), 'cell')}: {parts}."))
+    if outcome.get("ended_by"):
+        untried = sum(one["source"] == "pending" for one in cells)
+        number = outcome.get("experiment_id")
+        text = ended_words("sweep", f"{outcome['ended_by']}", number, untried)
+        claims.insert(1, Claim("ended", text))
     claims += [Claim(key, text) for key, text in _interpolation(outcome, cells) if text]
     return claims
 

@@ -53,6 +53,9 @@ def sweep(
 ) -> Sweep:
     """Sweep as planned; each run is saved as it ends, and a cell that fails is noted.
 
+    Where a target takes no load at all any more (it is full or gone), the sweep ends with what was
+    measured, and says so (``Sweep.ended_by``).
+
     Raises
     ------
     InvalidRequestError, RefusedError
@@ -115,8 +118,9 @@ def _swept(session: Session, sweeping: _Sweeping) -> Sweep:
     found = session.run(sweeping.strategy(), sweeping.forecast)
     found = replace(found, experiment_id=session.experiment_id, elapsed_s=session.elapsed_s)
     found = told_sweep(session.store, found)
-    failure = failed_words(len(sweeping.failures), "cell")
-    session.finish(asdict(found), failure, is_failed=not sweeping.measured)
+    failure = found.ended_by or failed_words(len(sweeping.failures), "cell")
+    is_failed = found.ended_by is not None or not sweeping.measured
+    session.finish(asdict(found), failure, is_failed=is_failed)
     return found
 
 
@@ -140,6 +144,7 @@ class _Sweeping:
         self.check = Check()
         self.probes = Probes()
         self.earlier = (0, 0)
+        self.ended_by: str | None = None
 
     def take_up(self, saved: Mapping[int, Observation], experiment: Experiment) -> None:
         """Take what earlier sessions measured."""
@@ -168,15 +173,17 @@ class _Sweeping:
         return found
 
     def _all_measured(self) -> Strategy[None]:
-        for cell in self.again:
-            yield from self._measure(cell)
-        while True:
-            batch = self._batch()
-            if not batch:
-                batch = yield from self._apart()
+        yield from self._each_measured(self.again)
+        while self.ended_by is None:
+            batch = self._batch() or (yield from self._apart())
             if not batch:
                 return
-            for cell in batch:
+            yield from self._each_measured(batch)
+
+    def _each_measured(self, cells: Sequence[int]) -> Strategy[None]:
+        """Measure cells, until a target takes no load at all any more."""
+        for cell in cells:
+            if self.ended_by is None:
                 yield from self._measure(cell)
 
     def _apart(self) -> Strategy[list[int]]:
@@ -240,6 +247,7 @@ class _Sweeping:
     def _take(self, cell: int, seen: Observation) -> None:
         self.runs += 1
         self.took_s += seen.took_s
+        self.ended_by = seen.ends
         if seen.figures is None:
             self.failures[cell] = seen.failure or ""
         else:
@@ -298,13 +306,19 @@ class _Sweeping:
             probed=self.earlier[0] + len(self.probes.found),
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
             elapsed_s=0.0,
+            ended_by=self.ended_by,
         )
         return found, values.keys()
 
     def _interpolated(self) -> tuple[dict[int, Value], dict[int, Latencies]]:
-        """Return rates and latencies of the cells that were left out."""
+        """Return rates and latencies of the cells that were left out.
+
+        There are none where the sweep was cut short: whoever goes on with it measures them.
+        """
         values: dict[int, Value] = {}
         latencies: dict[int, Latencies] = {}
+        if self.ended_by is not None:
+            return values, latencies
         known, features = self._known(), self.grid.features(range(len(self.grid)))
         for refinement in self.refinements:
             tried = {*self.measured, *self.failures}

@@ -48,12 +48,14 @@ class CellOutcome(TypedDict):
 class SweepOutcome(TypedDict):
     """A ``Sweep`` as the store keeps it."""
 
+    experiment_id: NotRequired[int]
     cells: NotRequired[list[CellOutcome]]
     checked: NotRequired[int]
     within: NotRequired[int]
     most_beyond: NotRequired[float | None]
     probed: NotRequired[int]
     stood_apart: NotRequired[int]
+    ended_by: NotRequired[str | None]
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class Sweep(Tabular):
         What it says, the headline first; each with the runs that it rests on.
     doubts
         What the marks of its rows mean: of each rule the surest finding, with its sentence.
+    ended_by
+        Why it ended before all cells were tried, and what to do; None if it did not.
 
     """
 
@@ -138,6 +142,7 @@ class Sweep(Tabular):
     stood_apart: int = 0
     claims: list[Claim] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
+    ended_by: str | None = None
 
     def count(self, source: Source) -> int:
         """Return how many cells have this source."""

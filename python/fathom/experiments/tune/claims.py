@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
+from fathom.experiments.ending import ended_words
 from fathom.experiments.told_runs import told_runs
 from fathom.units import NS_PER_MS, counted
 
@@ -74,6 +75,9 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
 
 def _headline(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
     threads, depth = outcome.get("threads"), outcome.get("depth")
+    if outcome.get("ended_by"):
+        words = ended_words("tune", f"{outcome['ended_by']}", outcome.get("experiment_id"))
+        return Claim("headline", f"Which load is the best is not known. {words}")
     if threads is None:
         return Claim("headline", "No load will do.")
     load = f"{counted(threads, 'thread')}, depth {depth} (-t{threads} -o{depth})"

@@ -181,6 +181,9 @@ def tune(
 ) -> Tuning:
     """Tune as planned; each run is saved as it ends, and one that fails is noted.
 
+    Where a target takes no load at all any more (it is full or gone), the tuning ends with what was
+    measured, and says so (``Tuning.ended_by``).
+
     Raises
     ------
     InvalidRequestError, RefusedError
@@ -232,8 +235,9 @@ def _tuned(session: Session, tuner: Tuner) -> Tuning:
     found = replace(found, experiment_id=session.experiment_id, elapsed_s=session.elapsed_s)
     found = told_tuning(session.store, found)
     failed = sum(point.figures is None for point in found.points)
-    is_failed = failed == len(found.points)
-    failure = "no run could be made" if is_failed else failed_words(failed, "run")
+    is_failed = found.ended_by is not None or failed == len(found.points)
+    none = "no run could be made" if failed == len(found.points) else None
+    failure = found.ended_by or none or failed_words(failed, "run")
     session.finish(found.as_dict(), failure, is_failed=is_failed)
     return found
 
@@ -256,6 +260,7 @@ class Tuner:
 
     def __post_init__(self) -> None:
         self.time = TimeKept(self.plan)
+        self.ended_by: str | None = None
 
     def take_up(self, steps: Sequence[StoredStep], measured: Mapping[int, Observation]) -> int:
         """Take what earlier sessions measured, and return how many runs; others are run again."""
@@ -279,19 +284,23 @@ class Tuner:
             if best is None:
                 break
             confirmation = yield from self._confirm(search, best, attempt)
+            if self.ended_by is not None:
+                break
             if not confirmation.is_contradicted:
                 return self._found(search, best, confirmation)
         self.is_last = True
         best = yield from self._searched(search)
-        return self._found(search, best, confirmation)
+        return self._found(search, best, None if self.ended_by else confirmation)
 
     def _searched(self, search: KneeSearch) -> Strategy[Load | None]:
-        """Measure until the best is known, and return it."""
-        while loads := search.next_loads() or self._grown(search):
+        """Measure until the best is known, and return it; None once no load can be run."""
+        while self.ended_by is None and (loads := search.next_loads() or self._grown(search)):
             for at, load in enumerate(loads):
                 self._expect_searching(search, len(loads) - at)
                 search.add(load, (yield from self._measured(load, "search", 0)))
-        return search.best()
+                if self.ended_by is not None:
+                    return None
+        return None if self.ended_by else search.best()
 
     def _expect_searching(self, search: KneeSearch, of_batch: int) -> None:
         """Note how many runs there will be, so many of this batch among them."""
@@ -337,6 +346,8 @@ class Tuner:
                 figures = yield from self._measured(load, role, attempt)
                 confirming.add(load, figures)
                 search.add(load, figures)
+                if self.ended_by is not None:
+                    return confirming.concluded()
             if is_last:
                 confirming.end()
         return confirming.concluded()
@@ -356,6 +367,7 @@ class Tuner:
         else:
             seen = yield self._step(load, key)
             self.durations_s.append(seen.took_s)
+            self.ended_by = seen.ends
             self.time.add(seen.figures, seen.took_s)
         self.points.append(TunedPoint(*load, role, seen.figures, seen.run_id, seen.failure))
         return seen.figures
@@ -411,11 +423,12 @@ class Tuner:
             latency_ns=latency_ns,
             confirmation=confirmation,
             knee_range=_knee_range(search, confirmation),
-            reasons=reasons(search, best, law),
+            reasons=[] if self.ended_by else reasons(search, best, law),
             law=law,
             points=self.points,
             loads=_loads(search),
             elapsed_s=0.0,
+            ended_by=self.ended_by,
         )
 
 

@@ -69,6 +69,7 @@ class KneeRangeOutcome(TypedDict):
 class TuningOutcome(TypedDict):
     """A ``Tuning`` as the store keeps it."""
 
+    experiment_id: NotRequired[int]
     goal: NotRequired[GoalOutcome]
     threads: NotRequired[int | None]
     depth: NotRequired[int | None]
@@ -78,6 +79,7 @@ class TuningOutcome(TypedDict):
     knee_range: NotRequired[KneeRangeOutcome | None]
     reasons: NotRequired[list[str]]
     points: NotRequired[list[PointOutcome]]
+    ended_by: NotRequired[str | None]
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Tuning:
         What it says, the headline first; each with the runs that it rests on.
     doubts
         What the marks of its rows mean: of each rule the surest finding, with its sentence.
+    ended_by
+        Why it ended before the best was known, and what to do; None if it did not.
 
     """
 
@@ -173,6 +177,7 @@ class Tuning:
     elapsed_s: float
     claims: list[Claim] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
+    ended_by: str | None = None
 
     @property
     def is_confirmed(self) -> bool:

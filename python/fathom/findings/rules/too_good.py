@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._beneath import Origin
 from fathom.findings.causes import OTHERS_ANSWERED
 from fathom.findings.finding import Noticed, Rule
 from fathom.units import time_words
@@ -11,7 +12,7 @@ from fathom.units import time_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.findings.observed import TargetEvidence
+    from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
 
@@ -19,6 +20,7 @@ __all__ = ["RULE"]
 _LEAST_NS = 5_000
 # What sixteen lanes of PCI Express 6.0 carry, in MiB/s; one device has no more.
 _MOST_MIB_PER_S = 115_000
+_ALL_PERCENT = 100
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -37,14 +39,38 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             weight = rate / _MOST_MIB_PER_S
         else:
             continue
+        where = ", past the page cache" if one.load.is_direct else ""
+        counted = [f" {origin.sentence}." for origin in _origins(one)[:1]]
         yield Noticed(
-            f"{one.load.words()}, {one.load.outstanding} outstanding: {words}.",
-            "Look at what answered: page cache, blocks that were never written, a RAM disk, or the "
-            "cache of a hypervisor.",
+            f"{one.load.words()}, {one.load.outstanding} outstanding{where}: {words}."
+            f"{''.join(counted)}",
+            f"Look at what answered: {', '.join(_suspects(one))}.",
             "likely",
             (one,),
             weight,
         )
+
+
+def _origins(one: Observed) -> tuple[Origin, ...]:
+    return Origin.all_of(one.result.raw["time_spans"][0])
+
+
+def _suspects(one: Observed) -> list[str]:
+    """Return what may have answered so quickly, the last behind an *or*.
+
+    What went past the page cache did not come from it, nor did what a device has counted.
+    """
+    answered = {origin.answered_by for origin in _origins(one)}
+    is_counted = answered == {"device"}
+    found = [] if one.load.is_direct or is_counted else ["the page cache"]
+    if one.load.write_percent < _ALL_PERCENT:
+        found.append("blocks that were never written")
+    if not is_counted:
+        found.append("a RAM disk")
+    if answered & {"unseen"}:
+        found.append("the cache of the server that holds the target")
+    found.append("or the cache of the device or of a hypervisor")
+    return found if len(found) > 1 else [found[0].removeprefix("or ")]
 
 
 RULE = Rule(

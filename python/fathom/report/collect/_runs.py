@@ -12,6 +12,7 @@ from fathom import findings
 from fathom._claims import ToldRuns, doubts_of
 from fathom._tails import few_words
 from fathom.experiments.repeat_claims import KnownRate, rate_sentence
+from fathom.experiments.session import one_reason
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
 from fathom.metrics import interval_series
@@ -193,7 +194,9 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     runs = _told_apart([_with_marks(one) for one in runs])
     first = runs[0]
     claims = [_run_claim(one) for one in runs]
-    told = tuple(one.text for one in claims)
+    told = tuple(
+        claim.text + _failure_sentence(run) for run, claim in zip(runs, claims, strict=True)
+    )
     verdict = Verdict(name, told[0], told[1:])
     return Side(
         name=name,
@@ -209,6 +212,7 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         device=device_facts(runs),
         commands=tuple(dict.fromkeys(run_command(one) for one in runs)),
         is_barred=any(one.forbidden_by for one in claims),
+        failed=_failed(runs),
     )
 
 
@@ -250,10 +254,10 @@ def _with_marks(run: ReportedRun) -> ReportedRun:
 
 def _run_words(run: ReportedRun) -> str:
     point = run.point
-    spans = run.result.time_spans
-    if spans and spans[0].failure is not None and not point.iops:
+    spans, failure = run.result.time_spans, _failure(run)
+    if failure is not None and not point.iops:
         # No rate of nothing.
-        return f"{run.label}: {spans[0].failure}"
+        return f"{run.label}: {failure}"
     early = "" if all(one.complete for one in spans) else ", not to its end"
     words = (
         f"{run.label}{early}: {rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
@@ -266,16 +270,35 @@ def _run_words(run: ReportedRun) -> str:
     return words
 
 
+def _failure(run: ReportedRun) -> str | None:
+    """Return why a run failed, in words; None if it did not."""
+    told = [one["message"] for one in run.result.raw.get("failures") or ()]
+    told += [one.failure for one in run.result.time_spans if one.failure is not None]
+    return one_reason(told[0]).removesuffix(".") if told else None
+
+
+def _failure_sentence(run: ReportedRun) -> str:
+    """Return what goes on behind the sentence of a run that failed; of no rate, that has it."""
+    failure = _failure(run)
+    return f" It failed: {failure}." if failure is not None and run.point.iops else ""
+
+
+def _failed(runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.label, why) for one in runs if (why := _failure(one)) is not None)
+
+
 def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
     point, span = run.point, run.result.time_spans[0] if run.result.time_spans else None
+    few = "" if point.p99_ns is None else few_words(0.99, point.ios)
+    stalled = "" if point.mean_ns is None or "stalled" not in run.marks else "the target stalled"
     cost = span and span.own_ns_per_io is not None and span.kernel_ns_per_io is not None
     return (
         KeyNumber("IOPS", rate_words(point.iops), point.iops),
         KeyNumber("Throughput", f"{rate_words(point.mib_per_s)} MiB/s", point.mib_per_s),
-        _time_number("Mean latency", point.mean_ns),
+        replace(_time_number("Mean latency", point.mean_ns), conditions=stalled),
         replace(
             _time_number("99 of 100 I/Os within", point.p99_ns),
-            conditions="" if point.p99_ns is None else few_words(0.99, point.ios),
+            conditions=", ".join(filter(None, (few, stalled))),
         ),
         _time_number(
             "CPU time per I/O",
