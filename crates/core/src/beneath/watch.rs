@@ -15,11 +15,14 @@ use super::layers::Layers;
 use super::processes::{self, ProcessTime};
 use crate::tree::Tree;
 
-/// A stretch in which a thread waited for I/Os and none came back.
+/// A stretch in which a thread waited for I/Os, and none of one target came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
     /// Position of the thread in the time span, from 0.
     pub thread: u32,
+    /// Position of the target in the time span, from 0; absent in results of versions that did not tell.
+    #[serde(default)]
+    pub target: Option<u32>,
     /// When it began, in nanoseconds since the measured time did.
     pub from_ns: u64,
     /// How long it lasted, in nanoseconds.

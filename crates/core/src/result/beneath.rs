@@ -33,8 +33,8 @@ pub struct Beneath {
     pub pressure: Option<Pressure>,
     /// Control groups that limit this process, and how they did so during the measured time.
     pub groups: Vec<GroupUse>,
-    /// Stretches in which a thread waited for I/Os and none came back: of at least half a second, or of a
-    /// tenth of a measured time of less than five seconds, but at least 0.2 s.
+    /// Stretches in which a thread waited for I/Os of a target and none came back: of at least half a second,
+    /// or of a tenth of a measured time of less than five seconds, but at least 0.2 s.
     pub stalls: Vec<Stall>,
 }
 

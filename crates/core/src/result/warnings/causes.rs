@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use super::super::{CpuShares, GroupUse, IoLimitUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
 use super::words::{count, grouped, rate};
-use super::{Seen, at_end};
-use crate::beneath::{LimitKind, Stall};
-use crate::plan::TargetPlan;
-use crate::units::NANOS_PER_SEC;
+use super::{Seen, stalls};
+use crate::beneath::LimitKind;
 
 /// From this share of their time on, threads that wait for a CPU are reported.
 const WAITED: f64 = 0.1;
@@ -19,9 +17,6 @@ const OTHERS: f64 = 0.2;
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
 const AT_LIMIT: f64 = 0.9;
-/// A stall is more than so many times as long as the mean time between I/Os otherwise; with a rate, whose
-/// I/Os have time between them that was requested, there are so many I/Os for each stall.
-const STALL_FACTOR: f64 = 20.0;
 
 /// What explains that threads did not get on, in words, with its share of the time.
 pub(super) struct Cause {
@@ -47,7 +42,7 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     if let Some(cause) = contended(seen).filter(|_| !is_rate_met(seen)) {
         warnings.push(seen.warning(WarningKind::CpuContended, cause.words, cause.remedy));
     }
-    warnings.extend(stalled(seen));
+    warnings.extend(stalls::warning(seen));
     warnings
 }
 
@@ -210,65 +205,6 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
     Some(Cause { share: (done / limit.limit_per_s.max(1) as f64).min(1.0), words, remedy })
-}
-
-/// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an
-/// I/O is due does not wait for any.
-fn stalled(seen: &Seen) -> Option<Warning> {
-    let beneath = seen.measured.beneath.as_ref()?;
-    // A shorter stretch may be one without a CPU.
-    let least_ns = outside(seen).map_or(0, |_| NANOS_PER_SEC / 2);
-    // One that lasts until the end is reported as such.
-    let end_ns = if at_end::is_told(seen) { seen.measured.measured_ns } else { u64::MAX };
-    let is_long = |stall: &&Stall| {
-        let ios = seen.ios_of_thread(stall.thread) as f64;
-        if stall.length_ns < least_ns || stall.from_ns.saturating_add(stall.length_ns) >= end_ns {
-            return false;
-        }
-        if seen.is_paced(stall.thread) {
-            let same = beneath.stalls.iter().filter(|one| one.thread == stall.thread);
-            return ios >= STALL_FACTOR * same.count() as f64;
-        }
-        let otherwise_ns = seen.measured.measured_ns.saturating_sub(stall.length_ns);
-        let mean_ns = otherwise_ns as f64 / ios.max(1.0);
-        stall.length_ns as f64 > STALL_FACTOR * mean_ns
-    };
-    let stalls: Vec<&Stall> = beneath.stalls.iter().filter(is_long).collect();
-    let longest = stalls.iter().max_by_key(|stall| stall.length_ns)?;
-    let shortest = stalls.iter().min_by_key(|stall| stall.length_ns)?;
-    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
-    let more = match stalls.len() {
-        1 => String::new(),
-        count => format!(
-            "; there were {count} such stalls of at least {:.2} s, over all threads",
-            seconds(shortest.length_ns)
-        ),
-    };
-    let evidence = format!(
-        "thread {} waited {:.2} s for its I/Os, from {:.2} s on, and none came back{more}",
-        longest.thread,
-        seconds(longest.length_ns),
-        seconds(longest.from_ns),
-    );
-    let mut remedy =
-        "look for what stalled the target at that time (kernel log, other users of the device)"
-            .to_owned();
-    if !seen.span.measure_latency {
-        remedy.push_str(", and measure with -L to see it in the latencies");
-    }
-    let (evidence, remedy) = with_outside(seen, evidence, &remedy);
-    let warning = seen.warning(WarningKind::Stalled, evidence, remedy);
-    Some(match only_target(seen, longest.thread) {
-        Some(target) => seen.about(target, warning),
-        None => warning,
-    })
-}
-
-/// The target of a thread that has no other.
-fn only_target<'a>(seen: &'a Seen, thread: u32) -> Option<&'a TargetPlan> {
-    let plan = seen.span.threads.get(thread as usize)?;
-    let [assignment] = plan.assignments.as_slice() else { return None };
-    seen.span.targets.get(assignment.target)
 }
 
 /// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does
