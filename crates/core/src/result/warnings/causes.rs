@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CpuShares, GroupUse, IoLimitUse, OtherProcess, Warning, WarningKind};
+use super::super::{CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
-use super::words::{count, grouped, rate};
+use super::words::{count, grouped, list, rate};
 use super::{Seen, stalls};
 use crate::beneath::LimitKind;
 
@@ -13,6 +13,8 @@ use crate::beneath::LimitKind;
 const WAITED: f64 = 0.1;
 /// Others that used less of a CPU than this do not explain anything.
 const OTHERS: f64 = 0.2;
+/// More targets are not named for a process that serves them.
+const TARGETS_MOST: usize = 3;
 /// From this share of the periods on, a quota shows in the results.
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
@@ -94,12 +96,11 @@ fn contended(seen: &Seen) -> Option<Cause> {
          for a CPU{}",
         used_by_others(cpu),
         cpu.cpu_count,
-        named(cpu),
+        named(seen, cpu),
         share * 100.0,
         shared.words,
     );
-    let mut remedy =
-        "stop what else runs, or pin the threads to CPUs that are free (-a)".to_owned();
+    let mut remedy = relief(seen, cpu);
     if !shared.words.is_empty() {
         remedy.push_str(", or use no more threads than CPUs (-t)");
     }
@@ -138,11 +139,50 @@ impl Shared {
     }
 }
 
-fn named(cpu: &CpuShares) -> String {
-    let one =
-        |other: &OtherProcess| format!("process {} ({}) {:.2}", other.pid, other.name, used(other));
+fn named(seen: &Seen, cpu: &CpuShares) -> String {
+    let one = |other: &OtherProcess| {
+        format!("{}{} {:.2}", in_words(other), serves(seen, other), used(other))
+    };
     let named: Vec<String> = cpu.most.iter().map(one).collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+}
+
+fn in_words(other: &OtherProcess) -> String {
+    format!("process {} ({})", other.pid, other.name)
+}
+
+/// What a process has to do with the targets.
+fn serves(seen: &Seen, other: &OtherProcess) -> String {
+    let (verb, targets) = match other.serves.as_slice() {
+        [] => ("may serve", &other.may_serve),
+        _ => ("serves", &other.serves),
+    };
+    let target = |&target: &u32| seen.span.targets.get(usize::try_from(target).ok()?);
+    let names = targets.iter().filter_map(target).map(|one| format!("'{}'", one.name));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(", which {verb} {},", list(&names, TARGETS_MOST))
+}
+
+/// What gives the threads CPUs. Who serves a target must go on: each I/O needs it.
+fn relief(seen: &Seen, cpu: &CpuShares) -> String {
+    let servers: Vec<&OtherProcess> = cpu.most.iter().filter(|one| one.is_server()).collect();
+    if servers.is_empty() {
+        let layers = seen.measured.beneath.iter().flat_map(|beneath| &beneath.layers);
+        let may_serve = layers.into_iter().any(LayerUse::may_be_served_here);
+        let what = if may_serve { "what else runs and serves no target" } else { "what else runs" };
+        return format!("stop {what}, or pin the threads to CPUs that are free (-a)");
+    }
+    let rest = used_by_others(cpu) - servers.iter().map(|one| used(one)).sum::<f64>();
+    let names: Vec<String> = servers.iter().map(|one| in_words(one)).collect();
+    let stop = if rest >= OTHERS { "stop what else runs, " } else { "" };
+    format!(
+        "leave {} running, as I/Os of the targets need it; {stop}pin the threads to CPUs that it leaves \
+         free (-a), or use fewer of them (-t)",
+        names.join(" and ")
+    )
 }
 
 /// How many CPUs a process used.

@@ -73,8 +73,14 @@ pub(super) fn taken(others: u64, waited: u64) -> Beneath {
     let cpu = found.cpu.as_mut().unwrap();
     cpu.others_ns = others * SECOND / 1_000;
     cpu.waited_ns = Some(waited * SECOND / 1_000);
-    let spinner =
-        OtherProcess { pid: 7, name: "yes".to_owned(), cpu_ns: SECOND, watched_ns: SECOND };
+    let spinner = OtherProcess {
+        pid: 7,
+        name: "yes".to_owned(),
+        cpu_ns: SECOND,
+        watched_ns: SECOND,
+        serves: Vec::new(),
+        may_serve: Vec::new(),
+    };
     cpu.most = vec![spinner];
     found
 }
@@ -104,6 +110,34 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     });
     let found = only(&warnings, WarningKind::CpuContended);
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
+}
+
+/// "Stop what else runs" was the advice where that was the server of the file system that was measured.
+#[test]
+fn who_serves_a_target_is_said_to_and_not_advised_to_be_stopped() {
+    let told = |others, change: fn(&mut OtherProcess)| {
+        let mut found = taken(others, 1_100);
+        change(&mut found.cpu.as_mut().unwrap().most[0]);
+        only(&said(found, |_| {}), WarningKind::CpuContended).clone()
+    };
+    let server = told(1_100, |one| one.serves = vec![0]);
+    has(&server.evidence, &["process 7 (yes), which serves '/nowhere/test.dat', 1.00)"]);
+    has(&server.remedy, &["leave process 7 (yes) running", "(-a), or use fewer of them (-t)"]);
+    lacks(&server.remedy, "stop");
+    let beside = told(1_900, |one| one.may_serve = vec![0]);
+    has(&beside.evidence, &["process 7 (yes), which may serve '/nowhere/test.dat', 1.00)"]);
+    has(&beside.remedy, &["leave process 7 (yes) running", "stop what else runs, pin"]);
+    has(&told(1_900, |_| {}).remedy, &["stop what else runs, or pin"]);
+}
+
+/// Where no process shows that it serves the target, one of them may all the same.
+#[test]
+fn of_a_target_that_is_served_only_others_are_advised_to_be_stopped() {
+    let mut found = taken(1_900, 1_100);
+    found.layers[0].kind = LayerKind::Disk;
+    found.layers[0].about = "served by a process".to_owned();
+    let remedy = only(&said(found, |_| {}), WarningKind::CpuContended).remedy.clone();
+    has(&remedy, &["stop what else runs and serves no target, or pin"]);
 }
 
 /// "0.66 of 2 CPUs (process 9899 (rustc) 0.68)" was said: both are counted for times of their own.
