@@ -1,10 +1,10 @@
 //! Stalls wherever they fall, in the middle, at either end, or over all of the measured time.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
-
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{evidence, is_told};
@@ -71,7 +71,7 @@ impl Stalls {
                 std::thread::sleep(Duration::from_millis(2));
             }
             std::thread::sleep(from);
-            let begins = SystemTime::now();
+            let begins = Timestamp::now().as_nanosecond();
             if !length.is_zero() {
                 self.system.stall(length);
             }
@@ -81,10 +81,9 @@ impl Stalls {
             }
             let (code, result): (Option<i32>, Value) = run.join().unwrap();
             assert_eq!(code, Some(0), "{result}");
-            let load = Duration::from_nanos(
-                result["time_spans"][0]["began_unix_ns"].as_u64().unwrap_or_default(),
-            );
-            let after = begins.duration_since(UNIX_EPOCH + load).unwrap_or_default();
+            let load = result["time_spans"][0]["began_unix_ns"].as_u64().unwrap_or_default();
+            let after = u64::try_from(begins - i128::from(load)).unwrap_or_default();
+            let after = Duration::from_nanos(after);
             Tried { late: late.max(after.saturating_sub(from)), result }
         })
     }
@@ -98,9 +97,9 @@ struct Tried {
 
 /// How much longer a sleep takes than it should.
 fn overslept(sleep: Duration) -> Duration {
-    let begun = Instant::now();
+    let begun_ns = now_ns();
     std::thread::sleep(sleep);
-    begun.elapsed().saturating_sub(sleep)
+    Duration::from_nanos(now_ns() - begun_ns).saturating_sub(sleep)
 }
 
 fn ms(millis: u64) -> Duration {

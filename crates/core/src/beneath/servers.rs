@@ -138,7 +138,7 @@ impl<'a> Open<'a> {
         self.files.iter().any(|(_, file)| file == path)
     }
 
-    /// Newer kernels tell whose connection a file of FUSE is (fuse_dev_show_fdinfo of fs/fuse/dev.c).
+    /// Newer kernels tell whose connection a file of FUSE is (`fuse_dev_show_fdinfo` of fuse/dev.c).
     fn serves_fuse(&self, connection: u64) -> Option<bool> {
         let of_fuse = self.files.iter().filter(|(_, file)| file == Path::new("/dev/fuse"));
         let told = |(name, _): &(String, PathBuf)| {
@@ -156,7 +156,7 @@ impl<'a> Open<'a> {
         self.has(Path::new(&format!("socket:[{inode}]")))
     }
 
-    /// Whether it has a socket with this port of its own (proc_net_tcp.rst of the kernel).
+    /// Whether it has a socket with this port of its own (`proc_net_tcp.rst` of the kernel).
     fn has_port(&self, port: u16) -> bool {
         let wanted = format!("{port:04X}");
         let is_it = |line: &str| {
@@ -193,8 +193,8 @@ fn is_own(tree: &Tree, address: IpAddr) -> bool {
     let text = |name: &str| tree.text(&format!("proc/self/net/{name}")).unwrap_or_default();
     match address {
         IpAddr::V4(address) => {
-            let (trie, wanted) = (text("fib_trie"), format!("|-- {address}"));
-            let lines = || trie.lines().map(str::trim);
+            let (routes, wanted) = (text("fib_trie"), format!("|-- {address}"));
+            let lines = || routes.lines().map(str::trim);
             let mut pairs = lines().zip(lines().skip(1));
             pairs.any(|(leaf, kind)| leaf == wanted && kind == "/32 host LOCAL")
         }
@@ -220,7 +220,7 @@ mod tests {
         let port = |host: &str, port| Some(Server::Port(host.to_owned(), port));
         let known = [
             ("0:41 / /m rw - fuse.sshfs me@host: rw", Some(Server::Fuse(41))),
-            ("8:17 / /m rw - fuseblk /dev/sdb1 rw", Some(Server::Fuse(8 << 20 | 17))),
+            ("8:17 / /m rw - fuseblk /dev/sdb1 rw", Some(Server::Fuse((8 << 20) + 17))),
             ("0:42 / /m rw - nfs4 nas:/a rw,vers=4.2,port=0,addr=10.0.0.5", port("10.0.0.5", 2049)),
             ("0:42 / /m rw - nfs nas:/a rw,vers=3", port("nas", 2049)),
             ("0:43 / /m rw - cifs //nas/share rw,addr=127.0.0.1", port("127.0.0.1", 445)),

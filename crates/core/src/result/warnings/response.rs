@@ -107,8 +107,8 @@ impl Held {
     }
 
     fn in_words(&self, seen: &Seen, slowest_ns: u64) -> String {
-        let named = self.named(seen).into_iter().map(|one| format!("'{}'", one.name));
-        let names: Vec<String> = named.collect();
+        let targets = self.named(seen);
+        let names: Vec<String> = targets.iter().map(|one| format!("'{}'", one.name)).collect();
         let on = if names.is_empty() {
             String::new()
         } else {
