@@ -13,5 +13,6 @@ mod seeds;
 mod stalls;
 mod statistics;
 mod stop;
+mod stretches;
 mod verify;
 mod warnings;

@@ -48,6 +48,33 @@ fn a_stall_that_held_the_slots_explains_late_ios() {
     assert!(result_text::write(&result).contains(found));
 }
 
+/// "Held the 4 outstanding ones" was said of two targets with two each, of which one had no slow I/O.
+#[test]
+fn only_the_target_whose_ios_were_slow_is_said_to_have_held_slots() {
+    let stalling = |stalled_file| SimDevice {
+        stall_from_ns: NANOS_PER_SEC,
+        stall_ns: NANOS_PER_SEC,
+        stalled_file,
+        ..SimDevice::default()
+    };
+    let mut plan = span(64 * MIB).outstanding(2).pace(1_000, NANOS_PER_SEC).seconds(4);
+    plan.targets.push(plan.targets[0].clone());
+    plan.targets[1].name = "second".to_owned();
+    let mut second = plan.threads[0].assignments[0].clone();
+    (second.target, second.outstanding) = (1, 3);
+    plan.threads[0].assignments.push(second);
+    let said = |plan: &SpanPlan, stalled_file| {
+        let result = result(plan.clone(), &stalling(stalled_file));
+        evidence(&result, WarningKind::ResponseBehindSchedule).unwrap().to_owned()
+    };
+    let one = said(&plan, Some(1));
+    assert!(one.contains("because slow I/Os on 'second', one of them of 1000."), "{one}");
+    assert!(one.contains("held the 3 outstanding ones there"), "{one}");
+    let all = said(&plan, None);
+    assert!(all.contains("because slow I/Os, one of them of 1000."), "{all}");
+    assert!(all.contains("held the 5 outstanding ones"), "{all}");
+}
+
 #[test]
 fn a_rate_beyond_the_device_explains_late_ios_by_the_backlog() {
     let plan = span(64 * MIB).outstanding(2).pace(30_000, NANOS_PER_SEC).seconds(2);

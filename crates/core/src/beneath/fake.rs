@@ -37,7 +37,7 @@ impl Fake {
         fs::write(path, text).expect("a file");
     }
 
-    fn link(&self, from: &str, to: &Path) {
+    pub(crate) fn link(&self, from: &str, to: &Path) {
         let path = self.path(from);
         fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
         symlink(to, path).expect("a link");

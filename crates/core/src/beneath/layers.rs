@@ -7,12 +7,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::places;
+use super::servers::Server;
 use crate::guard::blocks::Blocks;
 use crate::guard::machine::{Machine, Number};
 use crate::plan::{EngineKind, SpanPlan, TargetKind};
 
 /// Layers deeper than this are not followed: a loop device may lie over a file on itself.
 const DEEPEST: usize = 16;
+
+/// What is said of a disk that a server on the network has.
+pub(crate) const OVER_NETWORK_DISK: &str = "over the network";
+/// What is said of what a process serves.
+pub(crate) const BY_PROCESS: &str = "served by a process";
 
 /// What a layer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +59,8 @@ pub struct Layer {
     pub is_counted: bool,
     /// A block device whose I/Os the page cache may answer before it.
     pub is_cached: bool,
+    /// Who answers its I/Os, where that may be a process of this host.
+    pub server: Option<Server>,
     /// The layers right beneath it, as indices.
     pub below: Vec<usize>,
 }
@@ -89,12 +97,12 @@ impl Layers {
                 }
                 TargetKind::Virtual => Some(finder.leaf("simulation", LayerKind::Nothing, "")),
                 TargetKind::Network => target.location.served().map(|served| {
-                    let (facts, kind) = (&served.plan.facts, LayerKind::Unseen);
+                    let facts = &served.plan.facts;
                     let about = format!(
                         "of {}, whose device and cache cannot be seen from here",
                         facts.server
                     );
-                    finder.leaf(&facts.kind, kind, &about)
+                    finder.served(&facts.kind, &about, Server::of_words(&facts.server))
                 }),
                 TargetKind::BlockDevice => finder.device_at(target.path()),
                 TargetKind::File => finder.file(target.path(), 0),
@@ -146,6 +154,22 @@ impl Finder<'_> {
             number: None,
             is_counted: false,
             is_cached: false,
+            server: None,
+            below: Vec::new(),
+        })
+    }
+
+    /// A layer whose device cannot be seen, which somebody serves. Each has a layer of its own.
+    pub(super) fn served(&mut self, name: &str, about: &str, server: Option<Server>) -> usize {
+        self.enter(Layer {
+            name: name.to_owned(),
+            kind: LayerKind::Unseen,
+            about: about.to_owned(),
+            key: format!("{about} {server:?}"),
+            number: None,
+            is_counted: false,
+            is_cached: false,
+            server,
             below: Vec::new(),
         })
     }
@@ -160,6 +184,7 @@ impl Finder<'_> {
             number: None,
             is_counted: false,
             is_cached: false,
+            server: None,
             below: Vec::new(),
         })
     }
@@ -217,6 +242,7 @@ impl Finder<'_> {
             is_counted: self.is_counted(number),
             is_cached: kind == LayerKind::Loop
                 && self.blocks.file(number, "loop/dio").as_deref() != Some("1"),
+            server: self.server_of(number),
             below: Vec::new(),
         });
         if depth < DEEPEST {
@@ -224,6 +250,17 @@ impl Finder<'_> {
             self.found.all[index].below = below;
         }
         Some(index)
+    }
+
+    /// Who serves a block device, if a process does.
+    fn server_of(&self, number: Number) -> Option<Server> {
+        let directory = self.blocks.directory(number)?;
+        Server::of_device(self.machine.files(), &self.blocks.name(number), &directory)
+    }
+
+    /// Whoever answers the I/Os of a layer.
+    pub(super) fn serve(&mut self, layer: usize, server: Option<Server>) {
+        self.found.all[layer].server = server;
     }
 
     fn below(&mut self, number: Number, depth: usize) -> Vec<usize> {
@@ -280,9 +317,9 @@ impl Finder<'_> {
                 (LayerKind::Loop, self.loop_in_words(number))
             }
             () if is("nbd") || is("rbd") || is("drbd") => {
-                (LayerKind::Disk, "over the network".to_owned())
+                (LayerKind::Disk, OVER_NETWORK_DISK.to_owned())
             }
-            () if is("ublkb") => (LayerKind::Disk, "served by a process".to_owned()),
+            () if is("ublkb") => (LayerKind::Disk, BY_PROCESS.to_owned()),
             () if !self.blocks.slaves(number).is_empty() => {
                 (LayerKind::Volume, self.blocks.volume_in_words(number))
             }

@@ -13,6 +13,7 @@ mod groups;
 mod layers;
 mod places;
 mod processes;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -20,7 +21,9 @@ mod watch;
 pub use counters::{Counters, ProcessIo};
 pub use cpu::{CpuReading, Pressure};
 pub use groups::{GroupReading, IoLimit, LimitKind};
+pub(crate) use layers::{BY_PROCESS, OVER_NETWORK_DISK};
 pub use layers::{Layer, LayerKind, Layers};
 pub(crate) use places::{IN_MEMORY, OVER_NETWORK};
 pub use processes::ProcessTime;
+pub use servers::{Server, Serving};
 pub use watch::{Edge, Observation, Reading, Stall, Watch};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::identity::Identity;
 
-use super::layers::{Finder, LayerKind};
+use super::layers::{BY_PROCESS, Finder, LayerKind};
+use super::servers::Server;
 use crate::guard::machine::Number;
 use crate::guard::mounts::btrfs_groups;
 
@@ -54,7 +55,8 @@ fn of_mount(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
         return finder.leaf(name, LayerKind::Memory, "which lies in memory");
     }
     if mount.is_remote() || (SERVED.contains(&kind) && mount.number.0 == 0) {
-        return finder.leaf(name, LayerKind::Unseen, served_by(mount, kind));
+        let server = Server::of_mount(mount);
+        return finder.served(name, served_by(mount, kind), server);
     }
     // The files of an overlay may lie on different devices.
     let of = if name == "overlay" { path.display().to_string() } else { String::new() };
@@ -64,6 +66,7 @@ fn of_mount(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
         _ => devices(finder, mount, depth + 1),
     };
     finder.lay(layer, below);
+    finder.serve(layer, Server::of_mount(mount));
     layer
 }
 
@@ -71,7 +74,7 @@ fn served_by(mount: &Mount, kind: &str) -> &'static str {
     match kind {
         "virtiofs" | "vboxsf" => "served by the host of this virtual machine",
         "9p" => "served over 9p",
-        "fuse" if !mount.is_remote() => "served by a process",
+        "fuse" if !mount.is_remote() => BY_PROCESS,
         _ => OVER_NETWORK,
     }
 }

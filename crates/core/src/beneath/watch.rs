@@ -13,13 +13,17 @@ use super::cpu::{CpuReading, Pressure};
 use super::groups::{self, GroupReading};
 use super::layers::Layers;
 use super::processes::{self, ProcessTime};
+use super::servers::{self, Serving};
 use crate::tree::Tree;
 
-/// A stretch in which a thread waited for I/Os and none came back.
+/// A stretch in which a thread waited for I/Os, and none of one target came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
     /// Position of the thread in the time span, from 0.
     pub thread: u32,
+    /// Position of the target in the time span, from 0; absent in results of versions that did not tell.
+    #[serde(default)]
+    pub target: Option<u32>,
     /// When it began, in nanoseconds since the measured time did.
     pub from_ns: u64,
     /// How long it lasted, in nanoseconds.
@@ -65,6 +69,8 @@ pub struct Observation {
     pub readings: [Option<Reading>; 4],
     /// CPU time of other processes from before the load until after it, the most first.
     pub processes: Vec<ProcessTime>,
+    /// Those of them that serve a target.
+    pub serving: Vec<Serving>,
     /// For how long they were watched, in nanoseconds.
     pub processes_watched_ns: Option<u64>,
     /// Stretches in which a thread waited in vain for half a second, or for a tenth of a shorter measured
@@ -129,6 +135,8 @@ impl Watch {
         {
             state.found.processes_watched_ns = Some(clock::now_ns().saturating_sub(at_ns));
             state.found.processes = processes::since(&before, processes::read(&self.tree));
+            let found = &mut state.found;
+            found.serving = servers::among(&self.tree, &found.layers, &found.processes);
         }
     }
 

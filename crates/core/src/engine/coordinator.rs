@@ -3,6 +3,7 @@
 
 mod place;
 mod shared;
+mod stalls;
 mod still;
 mod thread;
 mod trial;
@@ -33,6 +34,7 @@ use crate::network::ConnectionUse;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 use shared::{Leaving, Report, Shared};
+use stalls::Stalls;
 use still::Sleeper;
 use watchdog::Watchdog;
 pub(super) use watchdog::outstanding;
@@ -156,10 +158,6 @@ impl<'a> Coordinator<'a> {
         let (cpus, schedule) = self.watch();
         let failure = self.await_reports(&reports);
         self.look_beneath(Edge::AfterLoad);
-        if let Some(watch) = self.control.watch {
-            let (from_ns, until_ns) = (schedule.measure_from_ns, schedule.measure_until_ns);
-            watch.stalled(self.watchdog.borrow().stalls(from_ns, until_ns));
-        }
         self.pass_on();
         failure.map_or_else(|| self.collect(cpus, schedule), failed)
     }
@@ -378,20 +376,31 @@ impl<'a> Coordinator<'a> {
             statistics.iter().flatten().map(|statistics| statistics.ended_ns().unwrap_or(now_ns));
         let ended_ns = ended.fold(schedule.measure_from_ns, u64::max);
         let until_ns = ended_ns.min(schedule.measure_until_ns);
+        let measured = schedule.measure_from_ns..until_ns;
+        let (sleeper, plan) = (self.sleeper.borrow(), &self.shared.plan);
+        let mut stalls =
+            Stalls { plan, measured: measured.clone(), sleeper: &sleeper, found: Vec::new() };
+        let watchdog = self.watchdog.borrow();
         let mut is_lost = false;
         for (thread, statistics) in self.shared.plan.threads.iter().zip(statistics) {
             let Some(statistics) = statistics else {
                 self.report_lost(thread.index);
+                stalls.add_seen(thread, watchdog.stretches(thread.index));
                 is_lost = true;
                 continue;
             };
-            let outcome = statistics.close(&(schedule.measure_from_ns..until_ns));
+            let outcome = statistics.close(&measured);
+            if outcome.stretches.is_empty() {
+                stalls.add_seen(thread, watchdog.stretches(thread.index));
+            }
+            stalls.add_streams(thread, &outcome.targets, &outcome.stretches);
             self.report_fault(thread.index, outcome.fault, &outcome.backend.connections);
             let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
             self.report_outstanding(thread.index, &unfinished, &outcome.backend.connections);
             outstanding.extend(unfinished);
             threads.push(self.shared.measurements(thread, outcome));
         }
+        self.control.watch.inspect(|watch| watch.stalled(stalls.longest()));
         let measured_ns = until_ns - schedule.measure_from_ns;
         let late_ns = self.shared.began.late_ns(schedule.start_ns);
         let is_whole = until_ns == schedule.measure_until_ns;
@@ -408,7 +417,7 @@ impl<'a> Coordinator<'a> {
             stop: self.shared.finish.report(otherwise, measured_ns),
             cpus,
             away_cpus,
-            suspended: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
+            suspended: sleeper.of(&measured),
             kernel_events: self.tracer.counted(),
             outstanding,
             round_trips: Vec::new(),

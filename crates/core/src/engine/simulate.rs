@@ -18,7 +18,7 @@ use super::stop::judge::Judge;
 use super::stop::{self, Finish};
 use super::stream::{self, SharedTarget, StreamContext};
 use super::worker::{IoFault, ThreadStatistics, Tolerance, Worker, WorkerSetup};
-use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
+use crate::measure::{Ending, SpanMeasurements, StopCause, Stretches, ThreadMeasurements};
 use crate::plan::{EngineKind, SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
@@ -31,6 +31,8 @@ pub struct Simulation {
     pub records: Vec<Vec<SimRecord>>,
     /// The I/O that ended each thread, if any.
     pub faults: Vec<Option<IoFault>>,
+    /// For each thread, the stretches of its streams in which nothing came back, if it followed them.
+    pub stretches: Vec<Vec<Stretches>>,
 }
 
 /// Why a simulation could not run.
@@ -125,7 +127,8 @@ fn simulate_until(
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
     let context = StreamContext { plan, targets: &targets, sources: &sources, verification };
     let measurements = SpanMeasurements::nothing(Ending::Complete);
-    let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
+    let simulation =
+        Simulation { measurements, records: Vec::new(), faults: Vec::new(), stretches: Vec::new() };
     let mut round = Round { simulation, until_ns: 0, cause: None, intervals: Vec::new() };
     let tolerance = Tolerance::new(plan.faults);
     for (index, thread) in plan.threads.iter().enumerate() {
@@ -175,6 +178,7 @@ fn simulate_thread(
     simulation.measurements.outstanding.extend(unfinished);
     simulation.records.push(record.take());
     simulation.faults.push(outcome.fault);
+    simulation.stretches.push(outcome.stretches);
     simulation.measurements.threads.push(ThreadMeasurements {
         index: thread.index,
         targets: outcome.targets,

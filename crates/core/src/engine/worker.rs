@@ -11,6 +11,7 @@ mod one_by_one;
 mod quota;
 mod shared;
 mod statistics;
+mod stretches;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -132,6 +133,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         statistics.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
         self.begin_accounting(statistics);
+        self.begin_stretches(statistics);
         self.enter_phase(statistics, now_ns);
         while now_ns < self.schedule.stop_ns && !self.must_stop(statistics) {
             let next_due_ns = self.refill(statistics, now_ns);
@@ -153,6 +155,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
         self.cpu.finish(now_ns, &self.schedule);
         self.end_accounting(statistics, now_ns);
+        statistics.end_stretches(now_ns);
         statistics.cpu = self.cpu.used();
         statistics.cpu_waited_ns = self.cpu.waited_ns();
         statistics.ended_ns = Some(now_ns);
@@ -346,6 +349,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
         for index in 0..self.done.len() {
             let completion = self.done[index];
+            statistics.follow_stretch(completion.slot, now_ns);
             let place = &mut statistics.slots[completion.slot as usize];
             let slot = *place;
             place.submitted_ns = IDLE;

@@ -10,6 +10,7 @@ mod recorder;
 mod series;
 pub mod stationarity;
 mod stop;
+mod stretches;
 
 pub use fathom_sys::transfer::Operation;
 use schemars::JsonSchema;
@@ -28,6 +29,7 @@ pub use series::{IntervalCell, IntervalSeries, interval_length_ns};
 pub use stop::{
     Awaited, AwaitedKind, ConfidenceEvidence, EndedBy, SteadyEvidence, StopCause, StopReport,
 };
+pub use stretches::{STRETCH_NS_MIN, Stretches};
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,8 @@ pub(super) use make::of_span;
 pub(super) use origin::{SEEN, is_of_all};
 
 use crate::beneath::{
-    Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, Pressure, ProcessIo, Stall,
+    BY_PROCESS, Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, OVER_NETWORK_DISK,
+    Pressure, ProcessIo, Stall,
 };
 
 /// What the layers beneath the targets of a time span saw.
@@ -33,8 +34,8 @@ pub struct Beneath {
     pub pressure: Option<Pressure>,
     /// Control groups that limit this process, and how they did so during the measured time.
     pub groups: Vec<GroupUse>,
-    /// Stretches in which a thread waited for I/Os and none came back: of at least half a second, or of a
-    /// tenth of a measured time of less than five seconds, but at least 0.2 s.
+    /// Stretches in which a thread waited for I/Os of a target and none came back: of at least half a second,
+    /// or of a tenth of a measured time of less than five seconds, but at least 0.2 s.
     pub stalls: Vec<Stall>,
 }
 
@@ -63,6 +64,16 @@ impl LayerUse {
     /// account (NTFS-3G, exFAT over FUSE).
     pub(crate) fn is_served(&self) -> bool {
         self.kind == LayerKind::FileSystem && self.name == "fuseblk"
+    }
+
+    /// Whether a process of this host may answer its I/Os.
+    pub(crate) fn may_be_served_here(&self) -> bool {
+        let is_served_disk = || [OVER_NETWORK_DISK, BY_PROCESS].contains(&self.about.as_str());
+        match self.kind {
+            LayerKind::Unseen => true,
+            LayerKind::Disk => is_served_disk(),
+            _ => self.is_served(),
+        }
     }
 
     /// A file system that is mounted from a server on the network.
@@ -169,6 +180,19 @@ pub struct OtherProcess {
     pub cpu_ns: u64,
     /// For how long it was watched, in nanoseconds.
     pub watched_ns: u64,
+    /// Targets that it serves, as positions in the time span: its CPU time is a part of their I/Os.
+    #[serde(default)]
+    pub serves: Vec<u32>,
+    /// Targets that it may serve: it serves some of their kind.
+    #[serde(default)]
+    pub may_serve: Vec<u32>,
+}
+
+impl OtherProcess {
+    /// Whether targets need it, as far as can be told.
+    pub(crate) fn is_server(&self) -> bool {
+        !self.serves.is_empty() || !self.may_serve.is_empty()
+    }
 }
 
 /// A control group that limits this process, and how it did so during the measured time.

@@ -129,7 +129,7 @@ RULES = (
         ),
         place=70,
     ),
-    # The engine looks every 10 ms, and at what is in flight at the end.
+    # The engine follows what comes back, and looks at what is in flight at the end.
     Rule(
         "stalled",
         "The target stalled",
@@ -139,10 +139,11 @@ RULES = (
         # Of a busy CPU the look knows how much it explains; of the rest of the host, all.
         explained_by=HOST_IN_THE_WAY - _WAITED,
         fires_when=(
-            "A thread waited for half a second or longer, or for a tenth of a shorter measured "
-            "time (0.2 s at least), and more than 20 times as long as for an I/O on average; or "
-            "the measured time ended in a stall (docs/faults.md), or had no I/O at all; where "
-            "threads waited for a CPU, only what is longer than all of them waited together."
+            "A thread waited for a target for half a second or longer, or for a tenth of a shorter "
+            "measured time (0.2 s at least), and more than 20 times as long as for an I/O on "
+            "average; or the measured time ended in a stall (docs/faults.md), or had no I/O at "
+            "all; where threads waited for a CPU, only what is longer than all of them waited "
+            "together."
         ),
         place=80,
     ),

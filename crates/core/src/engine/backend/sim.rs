@@ -61,6 +61,8 @@ pub struct SimDevice {
     pub stall_ns: u64,
     /// Only I/Os of this operation stall; all if absent.
     pub stalls: Option<Operation>,
+    /// Only I/Os to this file of the thread stall; all if absent.
+    pub stalled_file: Option<u32>,
     /// What the device holds, from its first byte on; it holds nothing if absent. An I/O takes place when
     /// it is submitted, when it completes, or up to some byte at first and from there on at last, as chance
     /// has it. Only what is written from slots is kept.
@@ -83,6 +85,7 @@ impl Default for SimDevice {
             stall_from_ns: 0,
             stall_ns: 0,
             stalls: None,
+            stalled_file: None,
             memory: None,
         }
     }
@@ -182,7 +185,7 @@ impl SimBackend {
         }
     }
 
-    fn completion_ns(&mut self, now_ns: u64, operation: Operation) -> u64 {
+    fn completion_ns(&mut self, now_ns: u64, transfer: &Transfer) -> u64 {
         let mut start_ns = now_ns;
         if self.channel_free_ns.len() >= self.device.channels {
             let free_ns = self.channel_free_ns.pop().map_or(0, |Reverse(free_ns)| free_ns);
@@ -193,7 +196,8 @@ impl SimBackend {
         let least_ns = if is_fresh { self.device.fresh_latency_ns } else { self.device.latency_ns };
         let mut end_ns = start_ns + least_ns + jitter_ns;
         let stall_end_ns = self.device.stall_from_ns + self.device.stall_ns;
-        let may_stall = self.device.stalls.is_none_or(|stalls| stalls == operation);
+        let may_stall = self.device.stalls.is_none_or(|stalls| stalls == transfer.operation)
+            && self.device.stalled_file.is_none_or(|file| file == transfer.file);
         if may_stall && (self.device.stall_from_ns..stall_end_ns).contains(&end_ns) {
             end_ns = stall_end_ns;
         }
@@ -222,7 +226,7 @@ impl Backend for SimBackend {
             self.hung += 1;
             return;
         }
-        let end_ns = self.completion_ns(at_ns, transfer.operation);
+        let end_ns = self.completion_ns(at_ns, transfer);
         self.pending.push(Reverse((end_ns, transfer.slot, result)));
     }
 

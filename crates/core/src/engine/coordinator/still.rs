@@ -41,6 +41,20 @@ impl Sleeper {
         true
     }
 
+    /// The longest part of a stretch in which the process was not suspended.
+    pub(super) fn awake(&self, stretch: &Range<u64>) -> Range<u64> {
+        let mut longest = stretch.start..stretch.start;
+        let mut from_ns = stretch.start;
+        for still in self.still.iter().chain([&(stretch.end..stretch.end)]) {
+            let part = from_ns..still.start.min(stretch.end).max(from_ns);
+            if part.end - part.start > longest.end - longest.start {
+                longest = part;
+            }
+            from_ns = from_ns.max(still.end);
+        }
+        longest
+    }
+
     /// How much of the measured time the process was suspended.
     pub(super) fn of(&self, measured: &Range<u64>) -> Suspended {
         let least_ns = told_from_ns(measured.end.saturating_sub(measured.start));
@@ -78,6 +92,24 @@ mod tests {
         assert!(sleeper.woke(SECOND_NS, SECOND_NS * 13 / 10, 1_000));
         assert_eq!(sleeper.of(&(0..2 * SECOND_NS)).total_ns, SECOND_NS * 3 / 10);
         assert_eq!(sleeper.of(&(0..60 * SECOND_NS)), Suspended::default());
+    }
+
+    /// A process that was stopped seemed to have targets that stalled meanwhile.
+    #[test]
+    fn of_a_stretch_only_what_the_process_was_awake_counts() {
+        let mut sleeper = Sleeper::default();
+        for (from, until) in [(2, 3), (5, 9)] {
+            sleeper.woke(from * SECOND_NS, until * SECOND_NS, 1_000);
+        }
+        let awake = |from: u64, until: u64| {
+            let part = sleeper.awake(&(from * SECOND_NS..until * SECOND_NS));
+            (part.start / SECOND_NS, part.end / SECOND_NS)
+        };
+        assert_eq!(awake(0, 6), (0, 2));
+        assert_eq!(awake(2, 8), (3, 5));
+        assert_eq!(awake(6, 12), (9, 12));
+        assert_eq!(awake(10, 11), (10, 11));
+        assert_eq!(awake(6, 8), (6, 6));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Threads that do not come back from the kernel, and the I/Os that they wait for.
 
+use std::ops::Range;
+
 use super::super::worker::WorkerOutcome;
 use super::shared::Shared;
-use crate::beneath::Stall;
-use crate::measure::OutstandingIo;
+use crate::measure::{OutstandingIo, STRETCH_NS_MIN};
 use crate::plan::{TargetPlan, ThreadPlan};
 use crate::units::NANOS_PER_SEC;
 
@@ -15,9 +16,9 @@ const STALL_NS: u64 = NANOS_PER_SEC / 2;
 /// ... or for such a part of the measured time ...
 const STALL_PART: u64 = 10;
 /// ... but never for less than this.
-pub(super) const STALL_NS_MIN: u64 = NANOS_PER_SEC / 5;
+pub(super) const STALL_NS_MIN: u64 = STRETCH_NS_MIN;
 /// More stalls than this are not kept; the longest are.
-const STALLS_MAX: usize = 64;
+pub(super) const STALLS_MAX: usize = 64;
 
 /// From which length on a standstill of this measured time is reported.
 pub(super) fn told_from_ns(measured_ns: u64) -> u64 {
@@ -27,8 +28,8 @@ pub(super) fn told_from_ns(measured_ns: u64) -> u64 {
 /// Looks whether threads still come and go.
 pub(super) struct Watchdog {
     threads: Vec<Seen>,
-    /// Stretches in which a thread stayed away; their beginning is on the clock.
-    stalls: Vec<Stall>,
+    /// Stretches in which a thread stayed away, on the clock.
+    stretches: Vec<(usize, Range<u64>)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -41,7 +42,7 @@ struct Seen {
 
 impl Watchdog {
     pub(super) fn new(threads: usize) -> Self {
-        Self { threads: vec![Seen::default(); threads], stalls: Vec::new() }
+        Self { threads: vec![Seen::default(); threads], stretches: Vec::new() }
     }
 
     /// Begins again for all threads.
@@ -49,17 +50,10 @@ impl Watchdog {
         self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
     }
 
-    /// The stalls within the measured time, which began at `start_ns`.
-    pub(super) fn stalls(&self, start_ns: u64, end_ns: u64) -> Vec<Stall> {
-        let least_ns = told_from_ns(end_ns.saturating_sub(start_ns));
-        let within = |stall: &Stall| {
-            let end_ns = (stall.from_ns + stall.length_ns).min(end_ns);
-            let from_ns = stall.from_ns.max(start_ns);
-            let length_ns = end_ns.saturating_sub(from_ns);
-            let from_ns = from_ns - start_ns;
-            (length_ns >= least_ns).then_some(Stall { from_ns, length_ns, ..*stall })
-        };
-        self.stalls.iter().filter_map(within).collect()
+    /// The stretches in which a thread stayed away, on the clock.
+    pub(super) fn stretches(&self, thread: usize) -> impl Iterator<Item = &Range<u64>> {
+        let of_thread = self.stretches.iter().filter(move |(index, _)| *index == thread);
+        of_thread.map(|(_, stretch)| stretch)
     }
 
     /// A thread has ended.
@@ -78,8 +72,7 @@ impl Watchdog {
         let Seen { since_ns: from_ns, was_away, .. } = self.threads[index];
         let length_ns = now_ns.saturating_sub(from_ns);
         if was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
-            let thread = u32::try_from(index).unwrap_or(u32::MAX);
-            keep(&mut self.stalls, Stall { thread, from_ns, length_ns });
+            keep(&mut self.stretches, (index, from_ns..now_ns));
         }
     }
 
@@ -114,12 +107,16 @@ impl Watchdog {
     }
 }
 
-/// Keeps a stall among the longest, in the order in which they came.
-fn keep(stalls: &mut Vec<Stall>, stall: Stall) {
-    stalls.push(stall);
-    if stalls.len() > STALLS_MAX {
-        let shortest = (0..stalls.len()).min_by_key(|&index| stalls[index].length_ns);
-        shortest.map(|index| stalls.remove(index));
+/// Keeps a stretch among the longest, in the order in which they came.
+fn keep(stretches: &mut Vec<(usize, Range<u64>)>, stretch: (usize, Range<u64>)) {
+    stretches.push(stretch);
+    if stretches.len() > STALLS_MAX {
+        let length_ns = |index: &usize| {
+            let (_, stretch) = &stretches[*index];
+            stretch.end - stretch.start
+        };
+        let shortest = (0..stretches.len()).min_by_key(length_ns);
+        shortest.map(|index| stretches.remove(index));
     }
 }
 
@@ -164,23 +161,35 @@ pub(super) fn describe(target: &TargetPlan, ios: &[&OutstandingIo]) -> Option<St
 
 #[cfg(test)]
 mod tests {
+    use super::super::stalls::Stalls;
+    use super::super::still::Sleeper;
     use super::*;
+    use crate::beneath::Stall;
+    use crate::guard::fixture::{span, thread};
+    use crate::plan::EngineKind;
 
     fn away_since(from_ns: u64) -> Watchdog {
         let away = Seen { moves: 1, since_ns: from_ns, was_away: true, has_left: false };
         let here = Seen { was_away: false, ..away };
-        Watchdog { threads: vec![away, here], stalls: Vec::new() }
+        Watchdog { threads: vec![away, here], stretches: Vec::new() }
     }
 
     /// A disk hung for the last 2.4 of 4 s, and `beneath.stalls` was empty: a stall was kept only when
     /// something came back.
     #[test]
     fn a_stall_that_lasts_until_the_end_of_the_load_is_kept() {
-        let (start_ns, end_ns) = (NANOS_PER_SEC, 5 * NANOS_PER_SEC);
+        let end_ns = 5 * NANOS_PER_SEC;
         let mut watchdog = away_since(2 * NANOS_PER_SEC);
         watchdog.end_load(end_ns + 3);
-        let stall = Stall { thread: 0, from_ns: NANOS_PER_SEC, length_ns: 3 * NANOS_PER_SEC };
-        assert_eq!(watchdog.stalls(start_ns, end_ns), [stall]);
+        let found: Vec<_> = watchdog.stretches(0).collect();
+        assert_eq!(found, [&(2 * NANOS_PER_SEC..end_ns + 3)]);
+        let (plan, sleeper) = (span(Vec::new()), Sleeper::default());
+        let measured = NANOS_PER_SEC..end_ns;
+        let mut stalls = Stalls { plan: &plan, measured, sleeper: &sleeper, found: Vec::new() };
+        stalls.add_seen(&thread(0, EngineKind::Uring, 0), watchdog.stretches(0));
+        let (from_ns, length_ns) = (NANOS_PER_SEC, 3 * NANOS_PER_SEC);
+        let stall = Stall { thread: 0, target: Some(0), from_ns, length_ns };
+        assert_eq!(stalls.longest(), [stall]);
     }
 
     #[test]
@@ -188,6 +197,6 @@ mod tests {
         let end_ns = 5 * NANOS_PER_SEC;
         let mut watchdog = away_since(end_ns - STALL_NS_MIN + 1);
         watchdog.end_load(end_ns);
-        assert_eq!(watchdog.stalls(NANOS_PER_SEC, end_ns), []);
+        assert_eq!(watchdog.stretches(0).count(), 0);
     }
 }

@@ -7,7 +7,7 @@ use fathom_sys::clock::ThreadCpu;
 use super::super::fault::IoFault;
 use super::accounting::Accounting;
 use crate::engine::backend::Operation;
-use crate::measure::{BackendDescription, Recorder, Slots, TargetRecord, WaitCounters};
+use crate::measure::{BackendDescription, Recorder, Slots, Stretches, TargetRecord, WaitCounters};
 
 /// The submission time of a slot that is not in flight.
 pub(super) const IDLE: u64 = u64::MAX;
@@ -35,6 +35,8 @@ pub struct ThreadStatistics {
     pub(super) fault: Option<IoFault>,
     pub(super) ended_ns: Option<u64>,
     pub(super) accounting: Accounting,
+    /// When nothing came back to each stream; none where the thread has nothing else to wait for.
+    pub(super) stretches: Vec<Stretches>,
 }
 
 /// An I/O that has not come back, as its worker knows it.
@@ -71,6 +73,9 @@ pub struct WorkerOutcome {
     pub fault: Option<IoFault>,
     /// The I/Os that have not come back, in the order of their submission.
     pub unfinished: Vec<Unfinished>,
+    /// For each stream, when its I/Os were in flight and none came back; empty if the thread has one only,
+    /// and waits for nothing but that.
+    pub stretches: Vec<Stretches>,
 }
 
 impl ThreadStatistics {
@@ -95,6 +100,7 @@ impl ThreadStatistics {
             fault: None,
             ended_ns: None,
             accounting: Accounting::default(),
+            stretches: Vec::new(),
         }
     }
 
@@ -113,12 +119,14 @@ impl ThreadStatistics {
     #[must_use]
     pub fn close(mut self, measured: &Range<u64>) -> WorkerOutcome {
         let (slots, of_streams) = self.settle(measured);
+        self.end_stretches(measured.end);
         let unfinished = self.unfinished();
         let mut targets = self.recorder.finish();
         for (target, slots) in targets.iter_mut().zip(of_streams) {
             target.slots = slots;
         }
         WorkerOutcome {
+            stretches: self.stretches,
             unfinished,
             targets,
             slots,

@@ -114,19 +114,28 @@ fn cpu_shares(
         others_ns: rest_ns - kernel_threads_ns,
         stolen_ns: used.stolen_ns,
         waited_ns,
-        most: most(&observed.processes, watched_ns),
+        most: most(observed, watched_ns),
     })
 }
 
-fn most(processes: &[ProcessTime], watched_ns: u64) -> Vec<OtherProcess> {
+fn most(observed: &Observation, watched_ns: u64) -> Vec<OtherProcess> {
     let is_much =
         |one: &&ProcessTime| !one.is_kernel && one.cpu_ns as f64 > LEAST_SHARE * watched_ns as f64;
-    let named = processes.iter().filter(is_much).take(NAMED);
+    let named = observed.processes.iter().filter(is_much).take(NAMED);
+    let served = |pid: u32, is_certain: bool| {
+        let of_it = observed.serving.iter();
+        of_it
+            .filter(|one| one.pid == pid && one.is_certain == is_certain)
+            .map(|one| number(one.target))
+            .collect()
+    };
     let told = named.map(|one| OtherProcess {
         pid: one.pid,
         name: one.name.clone(),
         cpu_ns: one.cpu_ns,
         watched_ns,
+        serves: served(one.pid, true),
+        may_serve: served(one.pid, false),
     });
     told.collect()
 }

@@ -3,25 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CpuShares, GroupUse, IoLimitUse, OtherProcess, Warning, WarningKind};
+use super::super::{CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
-use super::words::{count, grouped, rate};
-use super::{Seen, at_end};
-use crate::beneath::{LimitKind, Stall};
-use crate::plan::TargetPlan;
-use crate::units::NANOS_PER_SEC;
+use super::words::{count, grouped, list, rate};
+use super::{Seen, stalls};
+use crate::beneath::LimitKind;
 
 /// From this share of their time on, threads that wait for a CPU are reported.
 const WAITED: f64 = 0.1;
 /// Others that used less of a CPU than this do not explain anything.
 const OTHERS: f64 = 0.2;
+/// More targets are not named for a process that serves them.
+const TARGETS_MOST: usize = 3;
 /// From this share of the periods on, a quota shows in the results.
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
 const AT_LIMIT: f64 = 0.9;
-/// A stall is more than so many times as long as the mean time between I/Os otherwise; with a rate, whose
-/// I/Os have time between them that was requested, there are so many I/Os for each stall.
-const STALL_FACTOR: f64 = 20.0;
 
 /// What explains that threads did not get on, in words, with its share of the time.
 pub(super) struct Cause {
@@ -47,7 +44,7 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     if let Some(cause) = contended(seen).filter(|_| !is_rate_met(seen)) {
         warnings.push(seen.warning(WarningKind::CpuContended, cause.words, cause.remedy));
     }
-    warnings.extend(stalled(seen));
+    warnings.extend(stalls::warning(seen));
     warnings
 }
 
@@ -99,12 +96,11 @@ fn contended(seen: &Seen) -> Option<Cause> {
          for a CPU{}",
         used_by_others(cpu),
         cpu.cpu_count,
-        named(cpu),
+        named(seen, cpu),
         share * 100.0,
         shared.words,
     );
-    let mut remedy =
-        "stop what else runs, or pin the threads to CPUs that are free (-a)".to_owned();
+    let mut remedy = relief(seen, cpu);
     if !shared.words.is_empty() {
         remedy.push_str(", or use no more threads than CPUs (-t)");
     }
@@ -143,11 +139,50 @@ impl Shared {
     }
 }
 
-fn named(cpu: &CpuShares) -> String {
-    let one =
-        |other: &OtherProcess| format!("process {} ({}) {:.2}", other.pid, other.name, used(other));
+fn named(seen: &Seen, cpu: &CpuShares) -> String {
+    let one = |other: &OtherProcess| {
+        format!("{}{} {:.2}", in_words(other), serves(seen, other), used(other))
+    };
     let named: Vec<String> = cpu.most.iter().map(one).collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+}
+
+fn in_words(other: &OtherProcess) -> String {
+    format!("process {} ({})", other.pid, other.name)
+}
+
+/// What a process has to do with the targets.
+fn serves(seen: &Seen, other: &OtherProcess) -> String {
+    let (verb, targets) = match other.serves.as_slice() {
+        [] => ("may serve", &other.may_serve),
+        _ => ("serves", &other.serves),
+    };
+    let target = |&target: &u32| seen.span.targets.get(usize::try_from(target).ok()?);
+    let names = targets.iter().filter_map(target).map(|one| format!("'{}'", one.name));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(", which {verb} {},", list(&names, TARGETS_MOST))
+}
+
+/// What gives the threads CPUs. Who serves a target must go on: each I/O needs it.
+fn relief(seen: &Seen, cpu: &CpuShares) -> String {
+    let servers: Vec<&OtherProcess> = cpu.most.iter().filter(|one| one.is_server()).collect();
+    if servers.is_empty() {
+        let layers = seen.measured.beneath.iter().flat_map(|beneath| &beneath.layers);
+        let may_serve = layers.into_iter().any(LayerUse::may_be_served_here);
+        let what = if may_serve { "what else runs and serves no target" } else { "what else runs" };
+        return format!("stop {what}, or pin the threads to CPUs that are free (-a)");
+    }
+    let rest = used_by_others(cpu) - servers.iter().map(|one| used(one)).sum::<f64>();
+    let names: Vec<String> = servers.iter().map(|one| in_words(one)).collect();
+    let stop = if rest >= OTHERS { "stop what else runs, " } else { "" };
+    format!(
+        "leave {} running, as I/Os of the targets need it; {stop}pin the threads to CPUs that it leaves \
+         free (-a), or use fewer of them (-t)",
+        names.join(" and ")
+    )
 }
 
 /// How many CPUs a process used.
@@ -210,65 +245,6 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
     Some(Cause { share: (done / limit.limit_per_s.max(1) as f64).min(1.0), words, remedy })
-}
-
-/// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an
-/// I/O is due does not wait for any.
-fn stalled(seen: &Seen) -> Option<Warning> {
-    let beneath = seen.measured.beneath.as_ref()?;
-    // A shorter stretch may be one without a CPU.
-    let least_ns = outside(seen).map_or(0, |_| NANOS_PER_SEC / 2);
-    // One that lasts until the end is reported as such.
-    let end_ns = if at_end::is_told(seen) { seen.measured.measured_ns } else { u64::MAX };
-    let is_long = |stall: &&Stall| {
-        let ios = seen.ios_of_thread(stall.thread) as f64;
-        if stall.length_ns < least_ns || stall.from_ns.saturating_add(stall.length_ns) >= end_ns {
-            return false;
-        }
-        if seen.is_paced(stall.thread) {
-            let same = beneath.stalls.iter().filter(|one| one.thread == stall.thread);
-            return ios >= STALL_FACTOR * same.count() as f64;
-        }
-        let otherwise_ns = seen.measured.measured_ns.saturating_sub(stall.length_ns);
-        let mean_ns = otherwise_ns as f64 / ios.max(1.0);
-        stall.length_ns as f64 > STALL_FACTOR * mean_ns
-    };
-    let stalls: Vec<&Stall> = beneath.stalls.iter().filter(is_long).collect();
-    let longest = stalls.iter().max_by_key(|stall| stall.length_ns)?;
-    let shortest = stalls.iter().min_by_key(|stall| stall.length_ns)?;
-    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
-    let more = match stalls.len() {
-        1 => String::new(),
-        count => format!(
-            "; there were {count} such stalls of at least {:.2} s, over all threads",
-            seconds(shortest.length_ns)
-        ),
-    };
-    let evidence = format!(
-        "thread {} waited {:.2} s for its I/Os, from {:.2} s on, and none came back{more}",
-        longest.thread,
-        seconds(longest.length_ns),
-        seconds(longest.from_ns),
-    );
-    let mut remedy =
-        "look for what stalled the target at that time (kernel log, other users of the device)"
-            .to_owned();
-    if !seen.span.measure_latency {
-        remedy.push_str(", and measure with -L to see it in the latencies");
-    }
-    let (evidence, remedy) = with_outside(seen, evidence, &remedy);
-    let warning = seen.warning(WarningKind::Stalled, evidence, remedy);
-    Some(match only_target(seen, longest.thread) {
-        Some(target) => seen.about(target, warning),
-        None => warning,
-    })
-}
-
-/// The target of a thread that has no other.
-fn only_target<'a>(seen: &'a Seen, thread: u32) -> Option<&'a TargetPlan> {
-    let plan = seen.span.threads.get(thread as usize)?;
-    let [assignment] = plan.assignments.as_slice() else { return None };
-    seen.span.targets.get(assignment.target)
 }
 
 /// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does

@@ -19,6 +19,7 @@ mod network;
 mod replaced;
 mod response;
 mod sharing;
+mod stalls;
 mod still;
 mod stop;
 #[cfg(test)]
@@ -159,19 +160,6 @@ impl Seen<'_> {
             let uses = thread.targets.iter().filter(move |seen| seen.target == number(target));
             uses.map(move |seen| (thread, seen))
         })
-    }
-
-    /// Reads and writes of a thread.
-    fn ios_of_thread(&self, thread: u32) -> u64 {
-        let threads = self.measured.threads.iter().filter(|one| one.index == thread);
-        threads.flat_map(|one| &one.targets).map(|used| used.read.ios + used.write.ios).sum()
-    }
-
-    /// Whether a thread waits for its pace on any target.
-    fn is_paced(&self, thread: u32) -> bool {
-        let threads = self.span.threads.iter().filter(|one| number(one.index) == thread);
-        let mut streams = threads.flat_map(|one| &one.assignments);
-        streams.any(|assignment| assignment.pace.is_some() || assignment.burst.is_some())
     }
 
     fn counts(&self, target: usize) -> Counts {

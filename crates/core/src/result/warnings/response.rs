@@ -1,17 +1,22 @@
 //! Whether I/Os started when they were due, and why they did not.
 
+use std::collections::BTreeSet;
+
 use super::super::totals::{Kind, of_span};
 use super::super::{Warning, WarningKind};
-use super::Seen;
 use super::causes::outside;
 use super::load::is_rate_missed;
-use super::words::grouped;
+use super::words::{grouped, list};
+use super::{Seen, number};
 use crate::measure::LatencyHistogram;
+use crate::plan::{Assignment, TargetPlan};
 
 /// Response and service time differ if their 99th percentiles do by this factor ...
 const FACTOR: u64 = 2;
 /// ... and by this time, below which a thread that wakes up a little late would show.
 const LEAST_NS: u64 = 1_000_000;
+/// More targets are not named in a sentence.
+const NAMES_MOST: usize = 3;
 
 /// A warning about service times that hide how long I/Os waited for their turn.
 pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
@@ -55,13 +60,7 @@ fn reason(
     let more = "allow more outstanding I/O (-o)".to_owned();
     let (slowest_ns, longest_ns) = (service.max_ns(), response.max_ns());
     if slowest_ns >= longest_ns / 2 {
-        let slots = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
-        let slots: u64 = slots.map(|assignment| u64::from(assignment.outstanding)).sum();
-        let slowest = millis(slowest_ns);
-        let words = format!(
-            "because slow I/Os, one of them of {slowest}, held the {slots} outstanding ones"
-        );
-        return (words, more);
+        return (Held::from(seen, longest_ns / 2).in_words(seen, slowest_ns), more);
     }
     if let Some(cause) = outside(seen) {
         return (format!("because {}", cause.words), cause.remedy);
@@ -71,6 +70,66 @@ fn reason(
     }
     let slowest = millis(slowest_ns);
     (format!("although no I/O took longer than {slowest}: the load thread itself came late"), more)
+}
+
+/// The slots that slow I/Os held, and the targets of these I/Os, as positions.
+#[derive(Default)]
+struct Held {
+    slots: u64,
+    targets: BTreeSet<usize>,
+}
+
+impl Held {
+    /// Those of I/Os that took at least so long.
+    fn from(seen: &Seen, least_ns: u64) -> Self {
+        let mut held = Self::default();
+        for thread in &seen.span.threads {
+            let is_slow =
+                |one: &&Assignment| longest_ns(seen, thread.index, one.target) >= least_ns;
+            let slow: Vec<&Assignment> = thread.assignments.iter().filter(is_slow).collect();
+            held.slots += match seen.span.shared_outstanding {
+                _ if slow.is_empty() => 0,
+                0 => slow.iter().map(|one| u64::from(one.outstanding)).sum(),
+                shared => u64::from(shared),
+            };
+            held.targets.extend(slow.iter().map(|one| one.target));
+        }
+        held
+    }
+
+    /// The targets, if others have not held any.
+    fn named<'a>(&self, seen: &'a Seen) -> Vec<&'a TargetPlan> {
+        let mut used = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
+        if used.all(|one| self.targets.contains(&one.target)) {
+            return Vec::new();
+        }
+        self.targets.iter().filter_map(|&target| seen.span.targets.get(target)).collect()
+    }
+
+    fn in_words(&self, seen: &Seen, slowest_ns: u64) -> String {
+        let targets = self.named(seen);
+        let names: Vec<String> = targets.iter().map(|one| format!("'{}'", one.name)).collect();
+        let on = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" on {}", list(&names, NAMES_MOST))
+        };
+        // Shared slots are those of no target.
+        let is_there = !names.is_empty() && seen.span.shared_outstanding == 0;
+        let there = if is_there { " there" } else { "" };
+        let (slots, slowest) = (self.slots, millis(slowest_ns));
+        format!(
+            "because slow I/Os{on}, one of them of {slowest}, held the {slots} outstanding ones{there}"
+        )
+    }
+}
+
+/// How long the slowest read or write of a thread on a target took.
+fn longest_ns(seen: &Seen, thread: usize, target: usize) -> u64 {
+    let uses = seen.uses(target).filter(|(result, _)| result.index == number(thread));
+    let directions = uses.flat_map(|(_, used)| [&used.read, &used.write]);
+    let latencies = directions.filter_map(|one| one.latency.as_ref());
+    latencies.map(LatencyHistogram::max_ns).max().unwrap_or(0)
 }
 
 fn above(histogram: &LatencyHistogram, line_ns: u64) -> u64 {

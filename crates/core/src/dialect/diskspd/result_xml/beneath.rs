@@ -77,14 +77,22 @@ fn write_cpu(xml: &mut Writer, cpu: &CpuShares) {
     xml.group_with("CpuNanoseconds", &head, |xml| {
         for other in &cpu.most {
             xml.line(&format!(
-                "<Process Number=\"{}\" Name=\"{}\" Used=\"{}\" WatchedNanoseconds=\"{}\"/>",
+                "<Process Number=\"{}\" Name=\"{}\" Used=\"{}\" WatchedNanoseconds=\"{}\"{}{}/>",
                 other.pid,
                 escape(&other.name),
                 other.cpu_ns,
-                other.watched_ns
+                other.watched_ns,
+                positions("Serves", &other.serves),
+                positions("MayServe", &other.may_serve),
             ));
         }
     });
+}
+
+/// An attribute with positions of targets; nothing if there are none.
+fn positions(name: &str, targets: &[u32]) -> String {
+    let targets: Vec<String> = targets.iter().map(u32::to_string).collect();
+    if targets.is_empty() { String::new() } else { format!(" {name}=\"{}\"", targets.join(" ")) }
 }
 
 /// The word by which JSON has a value of an enumeration.

@@ -125,8 +125,12 @@ fn slow_writes_among_fast_reads_have_not_stalled() {
 #[test]
 fn a_stall_that_lasts_until_the_end_is_told_once() {
     let mut case = case(&[(0, 5_000, &[600, 600])]);
-    let stall =
-        crate::beneath::Stall { thread: 0, from_ns: SECOND * 4 / 10, length_ns: SECOND * 6 / 10 };
+    let stall = crate::beneath::Stall {
+        thread: 0,
+        target: None,
+        from_ns: SECOND * 4 / 10,
+        length_ns: SECOND * 6 / 10,
+    };
     let stalls = vec![stall];
     case.measured().beneath = Some(crate::result::Beneath { stalls, ..causes::beneath() });
     case.only(WarningKind::StalledAtEnd);

@@ -73,8 +73,14 @@ pub(super) fn taken(others: u64, waited: u64) -> Beneath {
     let cpu = found.cpu.as_mut().unwrap();
     cpu.others_ns = others * SECOND / 1_000;
     cpu.waited_ns = Some(waited * SECOND / 1_000);
-    let spinner =
-        OtherProcess { pid: 7, name: "yes".to_owned(), cpu_ns: SECOND, watched_ns: SECOND };
+    let spinner = OtherProcess {
+        pid: 7,
+        name: "yes".to_owned(),
+        cpu_ns: SECOND,
+        watched_ns: SECOND,
+        serves: Vec::new(),
+        may_serve: Vec::new(),
+    };
     cpu.most = vec![spinner];
     found
 }
@@ -106,6 +112,34 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
 }
 
+/// "Stop what else runs" was the advice where that was the server of the file system that was measured.
+#[test]
+fn who_serves_a_target_is_said_to_and_not_advised_to_be_stopped() {
+    let told = |others, change: fn(&mut OtherProcess)| {
+        let mut found = taken(others, 1_100);
+        change(&mut found.cpu.as_mut().unwrap().most[0]);
+        only(&said(found, |_| {}), WarningKind::CpuContended).clone()
+    };
+    let server = told(1_100, |one| one.serves = vec![0]);
+    has(&server.evidence, &["process 7 (yes), which serves '/nowhere/test.dat', 1.00)"]);
+    has(&server.remedy, &["leave process 7 (yes) running", "(-a), or use fewer of them (-t)"]);
+    lacks(&server.remedy, "stop");
+    let beside = told(1_900, |one| one.may_serve = vec![0]);
+    has(&beside.evidence, &["process 7 (yes), which may serve '/nowhere/test.dat', 1.00)"]);
+    has(&beside.remedy, &["leave process 7 (yes) running", "stop what else runs, pin"]);
+    has(&told(1_900, |_| {}).remedy, &["stop what else runs, or pin"]);
+}
+
+/// Where no process shows that it serves the target, one of them may all the same.
+#[test]
+fn of_a_target_that_is_served_only_others_are_advised_to_be_stopped() {
+    let mut found = taken(1_900, 1_100);
+    found.layers[0].kind = LayerKind::Disk;
+    found.layers[0].about = "served by a process".to_owned();
+    let remedy = only(&said(found, |_| {}), WarningKind::CpuContended).remedy.clone();
+    has(&remedy, &["stop what else runs and serves no target, or pin"]);
+}
+
 /// "0.66 of 2 CPUs (process 9899 (rustc) 0.68)" was said: both are counted for times of their own.
 #[test]
 fn others_used_less_than_the_one_of_them_that_is_named() {
@@ -118,7 +152,7 @@ fn others_used_less_than_the_one_of_them_that_is_named() {
 /// back.
 #[test]
 fn a_stall_under_a_limit_of_io_is_put_down_to_the_limit() {
-    let stall = Stall { thread: 0, from_ns: 0, length_ns: SECOND };
+    let stall = Stall { thread: 0, target: None, from_ns: 0, length_ns: SECOND };
     let groups = vec![limited(LimitKind::ReadIops, 300, Some(307.5))];
     let warnings = said(Beneath { stalls: vec![stall], groups, ..beneath() }, |_| {});
     let found = warnings.iter().find(|one| one.kind == WarningKind::Stalled).unwrap();
@@ -176,7 +210,7 @@ fn where_a_rate_was_met_there_is_nothing_to_explain() {
 
 #[test]
 fn a_stall_is_told_without_latencies() {
-    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let stall = Stall { thread: 1, target: None, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
     let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |_| {});
     let found = only(&warnings, WarningKind::Stalled);
     has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
@@ -185,7 +219,7 @@ fn a_stall_is_told_without_latencies() {
 /// Of several targets "the target" had stalled, and whoever read it had to look for the thread in the table.
 #[test]
 fn a_stall_of_a_thread_with_one_target_names_it_and_one_with_several_names_none() {
-    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let stall = Stall { thread: 1, target: None, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
     let told = |targets: usize| {
         let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
             let assignments = &mut case.plan.spans[0].threads[1].assignments;
@@ -196,6 +230,65 @@ fn a_stall_of_a_thread_with_one_target_names_it_and_one_with_several_names_none(
     let name = Case::new(2).plan.spans[0].targets[0].name.clone();
     assert_eq!(told(1), Some(name));
     assert_eq!(told(2), None);
+}
+
+/// Two targets of thread 1, of which the first has 10,000 I/Os and the second so many.
+fn two_targets(case: &mut Case, ios: u64) {
+    let plan = &mut case.plan.spans[0];
+    plan.targets.push(plan.targets[0].clone());
+    plan.targets[1].name = "b.dat".to_owned();
+    let mut second = plan.threads[1].assignments[0].clone();
+    second.target = 1;
+    plan.threads[1].assignments.push(second);
+    let mut used = case.used(1).clone();
+    (used.target, used.read) = (1, direction(ios));
+    case.measured().threads[1].targets.push(used);
+}
+
+fn stall_of(target: u32, from_ns: u64, length_ns: u64) -> Stall {
+    Stall { thread: 1, target: Some(target), from_ns, length_ns }
+}
+
+/// A file hung for 1.5 s while the thread went on with the other one, and nothing said so.
+#[test]
+fn a_stall_names_the_target_of_a_thread_that_went_on_with_others() {
+    let told = |stalls: Vec<Stall>| {
+        let warnings = said(Beneath { stalls, ..beneath() }, |case| two_targets(case, 9_000));
+        only(&warnings, WarningKind::Stalled).clone()
+    };
+    let one = told(vec![stall_of(1, SECOND / 10, SECOND / 2)]);
+    has(&one.evidence, &["thread 1 waited 0.50 s for its I/Os on 'b.dat', from 0.10 s on"]);
+    assert_eq!(one.target.as_deref(), Some("b.dat"));
+    let both = told(vec![
+        stall_of(0, SECOND / 10, SECOND * 49 / 100),
+        stall_of(1, SECOND / 10, SECOND / 2),
+    ]);
+    has(&both.evidence, &["for its I/Os on '/nowhere/test.dat', 'b.dat', from 0.10 s on"]);
+    has(&both.evidence, &["2 such stalls of at least 0.49 s, over all threads and their targets"]);
+    assert_eq!(both.target, None);
+    let later =
+        told(vec![stall_of(0, SECOND * 7 / 10, SECOND / 4), stall_of(1, SECOND / 10, SECOND / 2)]);
+    assert_eq!(later.target.as_deref(), Some("b.dat"), "{}", later.evidence);
+}
+
+/// Between the I/Os of a target that shares slots, or calls, lie those of others: by the time between them
+/// none of its stalls was long.
+#[test]
+fn a_stall_of_a_target_that_waits_for_its_turn_is_compared_with_the_number_of_its_ios() {
+    let said = |ios, change: fn(&mut SpanPlan)| {
+        let stalls = vec![stall_of(1, SECOND / 10, SECOND / 2)];
+        said(Beneath { stalls, ..beneath() }, |case| {
+            two_targets(case, ios);
+            change(&mut case.plan.spans[0]);
+        })
+    };
+    let shared: fn(&mut SpanPlan) = |span| span.shared_outstanding = 4;
+    let calls: fn(&mut SpanPlan) = |span| span.threads[1].engine = EngineKind::Sync;
+    for change in [shared, calls] {
+        only(&said(20, change), WarningKind::Stalled);
+        assert_eq!(said(19, change), []);
+    }
+    assert_eq!(said(20, |_| {}), [], "an I/O every 25 ms, and none for 20 times as long");
 }
 
 /// Under a limit of 500 reads per second, "allow more outstanding I/O (-o)" was the advice: more of them
@@ -222,7 +315,7 @@ fn what_a_limit_held_up_is_not_helped_by_more_outstanding_ios() {
 /// The mean time between I/Os contained the stall: one of 0.6 of 1 s was none at 25 I/Os per second.
 #[test]
 fn a_stall_is_compared_with_the_time_between_ios_without_it() {
-    let stall = Stall { thread: 0, from_ns: SECOND / 5, length_ns: SECOND * 6 / 10 };
+    let stall = Stall { thread: 0, target: None, from_ns: SECOND / 5, length_ns: SECOND * 6 / 10 };
     let told = |ios| {
         said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
             case.used(0).read = direction(ios);
@@ -235,7 +328,7 @@ fn a_stall_is_compared_with_the_time_between_ios_without_it() {
 /// "And measure with -L to see it in the latencies" was said of runs with `-L`.
 #[test]
 fn latency_is_proposed_to_see_a_stall_only_where_it_was_not_measured() {
-    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let stall = Stall { thread: 1, target: None, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
     let remedy = |latency| {
         let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
             case.plan.spans[0].measure_latency = latency;
@@ -250,7 +343,7 @@ fn latency_is_proposed_to_see_a_stall_only_where_it_was_not_measured() {
 /// latencies.
 #[test]
 fn a_stall_of_a_load_with_a_rate_is_told_too() {
-    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let stall = Stall { thread: 1, target: None, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
     let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
         case.plan.spans[0].threads[1].assignments[0].pace = Some(Pace::constant(100, SECOND));
     });
@@ -261,7 +354,7 @@ fn a_stall_of_a_load_with_a_rate_is_told_too() {
 #[test]
 fn a_stall_of_threads_that_others_kept_from_a_cpu_says_so_and_a_short_one_is_none() {
     let stalled = |length_ns| {
-        let stall = Stall { thread: 0, from_ns: SECOND / 10, length_ns };
+        let stall = Stall { thread: 0, target: None, from_ns: SECOND / 10, length_ns };
         said(Beneath { stalls: vec![stall], ..taken(1_900, 1_100) }, |_| {})
     };
     let warnings = stalled(SECOND * 3 / 5);
@@ -322,7 +415,7 @@ fn clean_neighbours_of_each_cause_are_silent() {
     unknown.cpu.as_mut().unwrap().waited_ns = None;
     assert_eq!(said(unknown, |_| {}), []);
     // A slow device is no stall, also with a rate.
-    let stall = Stall { thread: 0, from_ns: 0, length_ns: SECOND / 2 };
+    let stall = Stall { thread: 0, target: None, from_ns: 0, length_ns: SECOND / 2 };
     let found = Beneath { stalls: vec![stall], ..beneath() };
     let slow = said(found.clone(), |case| {
         case.used(0).read = direction(20);
