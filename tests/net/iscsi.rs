@@ -15,6 +15,9 @@ use crate::server::{FILE_BYTES, delaying_proxy, low_byte, pattern, settings, ski
 
 pub const TARGET: &str = "iqn.2003-01.org.example:disk";
 
+/// More daemons do not run at once.
+const AT_ONCE: u32 = 64;
+
 /// A running daemon with one target and one LUN, which is the file `disk`.
 pub struct Tgt {
     folder: TempDir,
@@ -30,9 +33,10 @@ impl Tgt {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("disk"), pattern(0, FILE_BYTES)).unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // Its control socket is a number of this host.
-        let control =
-            1000 + std::process::id() % 10_000 * 3 + STARTED.fetch_add(1, Ordering::Relaxed) % 3;
+        // Its control socket is a number of this host, of 32767 at most; tests run beside each other, and
+        // one that has the number of another loses its daemon.
+        let number = STARTED.fetch_add(1, Ordering::Relaxed) % AT_ONCE;
+        let control = 1000 + std::process::id() % (30_000 / AT_ONCE) * AT_ONCE + number;
         let portal = format!("portal=127.0.0.1:{port}");
         let mut command = Command::new("tgtd");
         command.args(["-f", "-C", &control.to_string(), "--iscsi", &portal]);

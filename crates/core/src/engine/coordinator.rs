@@ -112,6 +112,8 @@ struct Coordinator<'a> {
     tracer: Tracer,
     /// When the load was to begin, by the clock that all hosts share.
     began_unix_ns: Cell<Option<u64>>,
+    /// Whether the measured time was over before the threads were halted, if they were.
+    is_measured_whole: Cell<bool>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -123,7 +125,8 @@ impl<'a> Coordinator<'a> {
     ) -> Self {
         let watchdog = RefCell::new(Watchdog::new(shared.plan.threads.len()));
         let sleeper = RefCell::default();
-        Self { control, shared, told, watchdog, sleeper, tracer, began_unix_ns: Cell::default() }
+        let (began_unix_ns, is_measured_whole) = (Cell::default(), Cell::default());
+        Self { control, shared, told, watchdog, sleeper, tracer, began_unix_ns, is_measured_whole }
     }
 
     /// Threads are not joined but report, since one that is stuck in the kernel would be waited for without
@@ -263,6 +266,7 @@ impl<'a> Coordinator<'a> {
         self.phase(Phase::Measured, self.shared.plan.measured_ns);
         self.sleep_until(|| self.shared.finish.until_ns());
         schedule.end_measured_at(self.shared.finish.until_ns());
+        self.is_measured_whole.set(!self.shared.halt.load(Ordering::Relaxed));
         self.tracer.end();
         self.look_beneath(Edge::End);
         let after = (self.control.cpu_times)();
@@ -375,7 +379,10 @@ impl<'a> Coordinator<'a> {
         let ended =
             statistics.iter().flatten().map(|statistics| statistics.ended_ns().unwrap_or(now_ns));
         let ended_ns = ended.fold(schedule.measure_from_ns, u64::max);
-        let until_ns = ended_ns.min(schedule.measure_until_ns);
+        // A thread that had no CPU at the end of the measured time, and is halted in the cool-down, has last
+        // looked at the clock before that end.
+        let is_over = self.is_measured_whole.get();
+        let until_ns = if is_over { u64::MAX } else { ended_ns }.min(schedule.measure_until_ns);
         let measured = schedule.measure_from_ns..until_ns;
         let (sleeper, plan) = (self.sleeper.borrow(), &self.shared.plan);
         let mut stalls =
