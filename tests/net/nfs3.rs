@@ -76,12 +76,13 @@ fn a_read_only_export_and_no_port_mapper_of_version_3() {
     let named = server.at("disk", server.port).to_string();
     let (asked, _) = named.split_once("&mountport").unwrap();
     let asked = Address::parse(asked).unwrap();
-    let fault = || Connection::connect(&asked, &settings()).unwrap_err();
-    // The server, which has lost its port mapper, closes a new connection at times.
-    let fault = std::iter::repeat_with(fault)
-        .take(20)
-        .find(|fault| !fault.text.contains("closed the connection"));
-    let fault = fault.expect("an answer of 20");
+    // The server, which has lost its port mapper, ends new connections at times.
+    let fault = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        let fault = Connection::connect(&asked, &settings()).unwrap_err();
+        (fault.kind != FaultKind::Disconnected).then_some(fault)
+    });
+    let fault = fault.expect("an answer");
     assert!(fault.text.contains("rpcbind") && fault.text.contains("mountport=PORT"), "{fault}");
 }
 
