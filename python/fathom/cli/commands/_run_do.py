@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -10,6 +12,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
+from fathom._hanging import HangingError, within
 from fathom.cli.commands import _foresight
 from fathom.cli.commands._foresight import explaining, refusal
 from fathom.cli.commands._workload_argument import split_rest
@@ -46,6 +49,9 @@ __all__ = [
     "run_again",
     "run_new",
 ]
+
+# The run itself waits as long as it is told (--io-timeout), and says so.
+_LOOK_S = 5.0
 
 
 class Wish(NamedTuple):
@@ -109,7 +115,7 @@ def _check_hosts(result: Result, number: int, runner: str | None) -> None:
 def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wish) -> None:
     """Look where there is no store yet: none is made for a run that would not be saved.
 
-    A run of this host whose target cannot be used is saved as one that failed.
+    A run of this host whose target cannot be used, or does not answer, is saved as one that failed.
 
     Raises
     ------
@@ -119,7 +125,11 @@ def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wi
     """
     try:
         for load in _loads(workload, wish)[:1]:
-            _foresight.refuse_before_a_store(where, load, wish.permission, wish.runner)
+            look = partial(
+                _foresight.refuse_before_a_store, where, load, wish.permission, wish.runner
+            )
+            with suppress(HangingError):
+                within(_LOOK_S, "look at the targets", look)
     except fathom.TargetError as error:
         if tools.fleet_named(wish.runner) is not None:
             raise
