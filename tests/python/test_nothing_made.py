@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
+from fathom._permission import Permission
+from fathom.cli.commands import assess
 from fathom.cli.verbs import VERBS
+from fathom.experiments.assess import EFFORTS
+from fathom.fleet.address import FleetAddress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +59,21 @@ def test_a_bad_target_left_an_empty_store(verb: str, words: list[str], tmp_path:
     wanted = 2 if FOREIGN in words and verb != "density" else 3
     assert done.returncode == wanted, done.stderr
     assert made(tmp_path) == before
+
+
+def test_what_only_the_hosts_of_a_fleet_have_was_looked_for_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there was no store yet, a target that this host lacks was refused."""
+    fleet = FleetAddress("local:2")
+    wish = assess.Wish(
+        [MISSING], EFFORTS["quick"], Permission(), writes=False, steady=0, label="", as_json=True
+    )
+    monkeypatch.setattr(assess, "chosen_fleet", lambda: fleet)
+    shown: list[object] = []
+    monkeypatch.setattr(assess, "_shown", lambda _store, _run, its, **_told: shown.append(its))
+    assess.begun(wish, str(tmp_path / "new.sqlite"))
+    assert shown == [fleet]
 
 
 def test_each_verb_that_measures_is_tried() -> None:

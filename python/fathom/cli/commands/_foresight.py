@@ -10,6 +10,7 @@ import typer
 
 import fathom
 from fathom import tools
+from fathom._hanging import within
 from fathom.cli.common import is_there
 from fathom.cli.exit_codes import EXIT_REFUSED
 from fathom.experiments.first_look import FirstLook, look_at, refusal
@@ -34,6 +35,8 @@ __all__ = [
 
 # Less is written before long anywhere.
 _MUCH_BYTES = 64 * MIB
+# Before a first run, whose own look waits as long as --io-timeout says.
+_LOOK_S = 5.0
 # What a slow and a fast target write.
 _RATES_MIB_PER_S = (20, 1000)
 
@@ -111,13 +114,15 @@ def refuse_before_a_store(
         If the guard would refuse it.
     InvalidRequestError
         If it cannot be run.
+    HangingError
+        If a target of this host does not answer; the run itself waits as long as --io-timeout says.
 
     """
     if not is_there(where):
         with warnings.catch_warnings():
             # The run itself tells them.
             warnings.simplefilter("ignore")
-            look = _looked([load], permission, runner)
+            look = _looked_soon(load, permission, runner)
         look.raise_wrong()
         look.raise_refused()
 
@@ -144,6 +149,13 @@ def some_cannot_run(
     for words in dict.fromkeys(map(str, look.wrong)):
         typer.echo(f"note: not all of it can be measured: {words}", err=True)
     return bool(look.wrong)
+
+
+def _looked_soon(load: Sequence[str], permission: Permission, runner: str | None) -> FirstLook:
+    """Look by the engine of this host for a few seconds; another tool or a fleet takes its time."""
+    if runner is not None:
+        return _looked([load], permission, runner)
+    return within(_LOOK_S, "look at the targets", lambda: _looked([load], permission, None))
 
 
 def _looked(

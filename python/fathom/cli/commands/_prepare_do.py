@@ -209,6 +209,11 @@ class Conditioning:
         self._estimates: dict[str, preparing.Estimate] = {}
         self._kinds: list[str] = []
 
+    @property
+    def has_store(self) -> bool:
+        """Whether there is a store to look into."""
+        return self._store is not None
+
     def use(self, store: Store) -> None:
         """Look into a store for rates, and save there what is done."""
         self._store = store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -12,17 +11,12 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
-from fathom._hanging import HangingError, within
+from fathom._hanging import HangingError
 from fathom.cli.commands import _foresight
 from fathom.cli.commands._foresight import explaining, refusal
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
-from fathom.cli.exit_codes import (
-    EXIT_CANNOT_TELL,
-    EXIT_FAILED,
-    EXIT_REFUSED,
-    EXIT_WORSE,
-)
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
 from fathom.engine import load_of
@@ -49,9 +43,6 @@ __all__ = [
     "run_again",
     "run_new",
 ]
-
-# The run itself waits as long as it is told (--io-timeout), and says so.
-_LOOK_S = 5.0
 
 
 class Wish(NamedTuple):
@@ -125,11 +116,8 @@ def refuse_before_a_store(where: str | None, workload: Workload | None, wish: Wi
     """
     try:
         for load in _loads(workload, wish)[:1]:
-            look = partial(
-                _foresight.refuse_before_a_store, where, load, wish.permission, wish.runner
-            )
             with suppress(HangingError):
-                within(_LOOK_S, "look at the targets", look)
+                _foresight.refuse_before_a_store(where, load, wish.permission, wish.runner)
     except fathom.TargetError as error:
         if tools.fleet_named(wish.runner) is not None:
             raise

@@ -86,10 +86,9 @@ def begun(wish: Wish, where: str | None) -> Assessment:
     _refuse_what_is_written(wish)
     # A fleet's scratch files are on its hosts. What cannot be assessed, the assessment says, after
     # it has made room by removing what a killed one had left; without a store, there was none.
-    with suppress(assessing.TargetError) if is_there(where) else nullcontext():
-        foreseen = assessing.foresee(wish.names, wish.effort, writes=wish.writes)
-        if fleet is None:
-            _tell_less(wish, foreseen)
+    if fleet is None:
+        with suppress(assessing.TargetError) if is_there(where) else nullcontext():
+            _tell_less(wish, assessing.foresee(wish.names, wish.effort, writes=wish.writes))
     with opened_store(where) as store:
         return _shown(store, run, fleet, as_json=wish.as_json, beside=wish.beside)
 

@@ -147,7 +147,7 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
             with opened_store(store) as opened:
                 run_fleet_fill(opened, fleet, target, asked, as_json=as_json)
         elif preparing.is_served_file(target):
-            # Its server has the file, and no store is told of it.
+            # Its server has the file, and nothing of it is saved.
             run_served_fill(target, asked, as_json=as_json)
         else:
             preparing.check_fill(target, asked)
@@ -252,12 +252,12 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
         # A store that is there knows rates; a new one is made once it is known what for.
         with ExitStack() as stack:
             if is_there(store):
-                doing.use(stack.enter_context(opened_store(store)))
+                _use(doing, store, stack)
             doing.estimate(rate, tbw)
             doing.refuse(is_asked=dry_run)
             done = []
             if not dry_run and doing.may_write(yes=yes):
-                doing.use(stack.enter_context(opened_store(store)))
+                _use(doing, store, stack)
                 done = doing.run()
             if as_json:
                 doing.show_json(done)
@@ -265,6 +265,12 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+def _use(doing: Conditioning, where: str | None, stack: ExitStack) -> None:
+    """Open the store, unless that was done before."""
+    if not doing.has_store:
+        doing.use(stack.enter_context(opened_store(where)))
 
 
 def _bytes(text: str) -> int:

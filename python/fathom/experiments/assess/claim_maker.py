@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fathom.experiments.assess.cell import Cell
     from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.findings import Finding, Rule
+    from fathom.result import Result
     from fathom.runners import Figures
 
 __all__ = [
@@ -82,9 +83,15 @@ def rules_of(one: AssessedCell) -> tuple[str, ...]:
     """Return the rules of the findings that this run has a part in: the marks of its row."""
     if one.result is None:
         return ()
-    rules = [rule for rule in RULES if _is_judged_by(one.cell, rule.name)]
-    alone = (found.rule for found in find([one.result], rules=rules))
-    return tuple(dict.fromkeys((*alone, *one.touched_by)))
+    return tuple(dict.fromkeys((*_rules_alone(one, one.result), *one.touched_by)))
+
+
+def _rules_alone(one: AssessedCell, result: Result) -> tuple[str, ...]:
+    """Return the rules of the findings of a run by itself: claims and tables ask many times."""
+    if one.judged is None or one.judged[0] is not result:
+        rules = [rule for rule in RULES if _is_judged_by(one.cell, rule.name)]
+        one.judged = result, tuple(found.rule for found in find([result], rules=rules))
+    return one.judged[1]
 
 
 def _is_judged_by(cell: Cell, rule: str) -> bool:

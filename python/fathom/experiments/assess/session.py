@@ -59,6 +59,8 @@ class AssessedCell:
         Why it failed or was skipped.
     touched_by
         The rules of the findings of several runs of which this is one; known once all are judged.
+    judged
+        A result, and the rules of the findings that it gives alone, once somebody asked for them.
 
     """
 
@@ -70,6 +72,7 @@ class AssessedCell:
     run_id: int | None = None
     reason: str | None = None
     touched_by: tuple[str, ...] = ()
+    judged: tuple[Result, tuple[str, ...]] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
