@@ -43,7 +43,7 @@ impl Stalls {
         self.measure_with(args, "", from, length)
     }
 
-    /// The same with other targets beside it. Where the host stood still, it is asked again: the stall began
+    /// The same with other targets beside it. Where the host was away, it is asked again: the stall began
     /// late in the load then, or had others beside it.
     fn measure_with(&self, args: &str, others: &str, from: Duration, length: Duration) -> Value {
         let args = format!("-W0 -b4K -r -Su -Rjson {args} {}{others}", self.file.display());

@@ -85,13 +85,12 @@ impl Server {
     }
 
     /// Whether a process is this server; nothing if it is not, or does not show what it has open.
-    fn is(&self, tree: &Tree, pid: u32) -> Option<bool> {
-        let open = Open::of(tree, pid);
+    fn is(&self, open: &Open<'_>) -> Option<bool> {
         match self {
             Self::Fuse(connection) => open.serves_fuse(*connection),
             Self::Device(path) => open.has(path).then_some(true),
             Self::Port(host, port) => {
-                let is_here = is_here(tree, host);
+                let is_here = is_here(open.tree, host);
                 let may_be = is_here.unwrap_or(true) && open.has_port(*port);
                 may_be.then_some(is_here.is_some())
             }
@@ -102,17 +101,23 @@ impl Server {
 
 /// What the processes serve that used most.
 pub(super) fn among(tree: &Tree, layers: &Layers, processes: &[ProcessTime]) -> Vec<Serving> {
-    let asked = processes.iter().filter(|one| !one.is_kernel).take(ASKED_MOST);
-    let mut found = Vec::new();
-    for (pid, target) in
-        asked.flat_map(|one| (0..layers.nearest.len()).map(move |target| (one.pid, target)))
-    {
-        let servers = layers.beneath(target).into_iter();
-        let servers = servers.filter_map(|layer| layers.all[layer].server.as_ref());
-        let certain = servers.filter_map(|server| server.is(tree, pid)).max();
-        found.extend(certain.map(|is_certain| Serving { pid, target, is_certain }));
+    if layers.all.iter().all(|layer| layer.server.is_none()) {
+        return Vec::new();
     }
-    found
+    let asked = processes.iter().filter(|one| !one.is_kernel).take(ASKED_MOST);
+    asked.flat_map(|one| served_by(&Open::of(tree, one.pid), layers)).collect()
+}
+
+/// What a process serves: it is asked of each layer once, however many targets lie on it.
+fn served_by(open: &Open<'_>, layers: &Layers) -> Vec<Serving> {
+    let serves: Vec<Option<bool>> =
+        layers.all.iter().map(|layer| layer.server.as_ref()?.is(open)).collect();
+    let serving = |target| {
+        let is_certain =
+            layers.beneath(target).into_iter().filter_map(|layer| serves[layer]).max()?;
+        Some(Serving { pid: open.pid, target, is_certain })
+    };
+    (0..layers.nearest.len()).filter_map(serving).collect()
 }
 
 /// What a process has open.
@@ -234,7 +239,7 @@ mod tests {
     }
 
     fn is(fake: &Fake, server: &Server) -> Option<bool> {
-        server.is(&Tree::new(&fake.path("")), 7)
+        server.is(&Open::of(&Tree::new(&fake.path("")), 7))
     }
 
     #[test]

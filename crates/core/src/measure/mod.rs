@@ -29,7 +29,7 @@ pub use series::{IntervalCell, IntervalSeries, interval_length_ns};
 pub use stop::{
     Awaited, AwaitedKind, ConfidenceEvidence, EndedBy, SteadyEvidence, StopCause, StopReport,
 };
-pub use stretches::{STRETCH_NS_MIN, Stretches};
+pub use stretches::{STRETCH_NS_MIN, Stretches, keep_longest};
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

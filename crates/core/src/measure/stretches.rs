@@ -47,12 +47,7 @@ impl Stretches {
             return;
         }
         self.count += 1;
-        self.longest.push(stretch);
-        if self.longest.len() > KEPT {
-            let shortest =
-                (0..self.longest.len()).min_by_key(|&index| length_ns(&self.longest[index]));
-            shortest.map(|index| self.longest.remove(index));
-        }
+        keep_longest(&mut self.longest, stretch, KEPT, length_ns);
     }
 
     /// How many there were.
@@ -65,6 +60,15 @@ impl Stretches {
     #[must_use]
     pub fn longest(&self) -> &[Range<u64>] {
         &self.longest
+    }
+}
+
+/// Keeps one among the longest, in the order in which they came.
+pub fn keep_longest<T>(kept: &mut Vec<T>, one: T, most: usize, length_ns: impl Fn(&T) -> u64) {
+    kept.push(one);
+    if kept.len() > most {
+        let shortest = (0..kept.len()).min_by_key(|&index| length_ns(&kept[index]));
+        shortest.map(|index| kept.remove(index));
     }
 }
 

@@ -306,6 +306,17 @@ pub struct ThreadPlan {
     pub assignments: Vec<Assignment>,
 }
 
+impl ThreadPlan {
+    /// Whether I/Os on a target may have to wait for their turn: for their schedule, for a slot that another
+    /// target of the thread has, or for a call to another target to end.
+    #[must_use]
+    pub fn takes_turns(&self, assignment: &Assignment, shared_outstanding: u32) -> bool {
+        let is_called = matches!(self.engine, EngineKind::Sync | EngineKind::Mapped);
+        let has_others = self.assignments.len() > 1 && (is_called || shared_outstanding > 0);
+        has_others || assignment.pace.is_some() || assignment.burst.is_some()
+    }
+}
+
 /// The CPU that a thread is pinned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPin {

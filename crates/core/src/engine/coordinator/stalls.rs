@@ -7,7 +7,7 @@ use super::still::Sleeper;
 use super::watchdog::{STALLS_MAX, told_from_ns};
 use crate::beneath::Stall;
 use crate::measure::{DirectionRecord, Stretches, TargetRecord};
-use crate::plan::{EngineKind, SpanPlan, ThreadPlan};
+use crate::plan::{SpanPlan, ThreadPlan};
 
 /// Of I/Os that wait for their turn there are so many for each stall: slow ones are not stalls.
 const IOS_PER_STALL: u64 = 20;
@@ -43,8 +43,7 @@ impl Stalls<'_> {
     ) {
         let streams = thread.assignments.iter().zip(records).zip(stretches);
         for ((assignment, record), stretches) in streams {
-            let waits = assignment.pace.is_some() || assignment.burst.is_some();
-            let waits = waits || takes_turns(self.plan, thread);
+            let waits = thread.takes_turns(assignment, self.plan.shared_outstanding);
             if waits && completed(record) < IOS_PER_STALL * stretches.count() {
                 continue;
             }
@@ -73,12 +72,6 @@ impl Stalls<'_> {
         self.found.sort_by_key(|stall| (stall.thread, stall.from_ns, stall.target));
         self.found
     }
-}
-
-/// Whether targets of a thread wait for each other, in its slots or in its calls.
-fn takes_turns(plan: &SpanPlan, thread: &ThreadPlan) -> bool {
-    let is_called = matches!(thread.engine, EngineKind::Sync | EngineKind::Mapped);
-    thread.assignments.len() > 1 && (plan.shared_outstanding > 0 || is_called)
 }
 
 fn completed(record: &TargetRecord) -> u64 {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::worker::WorkerOutcome;
 use super::shared::Shared;
-use crate::measure::{OutstandingIo, STRETCH_NS_MIN};
+use crate::measure::{OutstandingIo, STRETCH_NS_MIN, keep_longest};
 use crate::plan::{TargetPlan, ThreadPlan};
 use crate::units::NANOS_PER_SEC;
 
@@ -72,7 +72,8 @@ impl Watchdog {
         let Seen { since_ns: from_ns, was_away, .. } = self.threads[index];
         let length_ns = now_ns.saturating_sub(from_ns);
         if was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
-            keep(&mut self.stretches, (index, from_ns..now_ns));
+            let stretch = (index, from_ns..now_ns);
+            keep_longest(&mut self.stretches, stretch, STALLS_MAX, |(_, one)| one.end - one.start);
         }
     }
 
@@ -104,19 +105,6 @@ impl Watchdog {
             found.push(is_away && now_ns - seen.since_ns >= limit_ns);
         }
         found
-    }
-}
-
-/// Keeps a stretch among the longest, in the order in which they came.
-fn keep(stretches: &mut Vec<(usize, Range<u64>)>, stretch: (usize, Range<u64>)) {
-    stretches.push(stretch);
-    if stretches.len() > STALLS_MAX {
-        let length_ns = |index: &usize| {
-            let (_, stretch) = &stretches[*index];
-            stretch.end - stretch.start
-        };
-        let shortest = (0..stretches.len()).min_by_key(length_ns);
-        shortest.map(|index| stretches.remove(index));
     }
 }
 

@@ -9,13 +9,10 @@ use super::super::totals::{Kind, of_span};
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
 use super::causes::with_outside;
-use super::words::{count, list, ranges};
+use super::words::{count, quoted, ranges};
 use crate::measure::InFlight;
 use crate::units::NANOS_PER_SEC;
 use slots::{Alike, OLD_NS, Part, Span};
-
-/// More targets are not named in a sentence.
-const NAMES_MOST: usize = 3;
 
 /// The parts that have stalled, and those that took part in the load and have not.
 struct Found<'a> {
@@ -171,8 +168,7 @@ fn evidence(found: &Found, names: &[&str]) -> String {
     let mut evidence = format!("the measured time ended in a stall: {in_flight}");
     let threads = found.threads();
     if !names.is_empty() {
-        let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-        evidence.push_str(&format!(", on {}", list(&names, NAMES_MOST)));
+        evidence.push_str(&format!(", on {}", quoted(names.iter().copied())));
     }
     if !threads.is_empty() {
         let noun = if threads.len() == 1 { "thread" } else { "threads" };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::{CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
-use super::words::{count, grouped, list, rate};
+use super::words::{count, grouped, quoted, rate};
 use super::{Seen, stalls};
 use crate::beneath::LimitKind;
 
@@ -13,8 +13,6 @@ use crate::beneath::LimitKind;
 const WAITED: f64 = 0.1;
 /// Others that used less of a CPU than this do not explain anything.
 const OTHERS: f64 = 0.2;
-/// More targets are not named for a process that serves them.
-const TARGETS_MOST: usize = 3;
 /// From this share of the periods on, a quota shows in the results.
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
@@ -158,12 +156,8 @@ fn serves(seen: &Seen, other: &OtherProcess) -> String {
         _ => ("serves", &other.serves),
     };
     let target = |&target: &u32| seen.span.targets.get(usize::try_from(target).ok()?);
-    let names = targets.iter().filter_map(target).map(|one| format!("'{}'", one.name));
-    let names: Vec<String> = names.collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    format!(", which {verb} {},", list(&names, TARGETS_MOST))
+    let names = quoted(targets.iter().filter_map(target).map(|one| one.name.as_str()));
+    if names.is_empty() { names } else { format!(", which {verb} {names},") }
 }
 
 /// What gives the threads CPUs. Who serves a target must go on: each I/O needs it.

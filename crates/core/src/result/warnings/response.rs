@@ -6,17 +6,15 @@ use super::super::totals::{Kind, of_span};
 use super::super::{Warning, WarningKind};
 use super::causes::outside;
 use super::load::is_rate_missed;
-use super::words::{grouped, list};
+use super::words::{grouped, quoted};
 use super::{Seen, number};
 use crate::measure::LatencyHistogram;
-use crate::plan::{Assignment, TargetPlan};
+use crate::plan::Assignment;
 
 /// Response and service time differ if their 99th percentiles do by this factor ...
 const FACTOR: u64 = 2;
 /// ... and by this time, below which a thread that wakes up a little late would show.
 const LEAST_NS: u64 = 1_000_000;
-/// More targets are not named in a sentence.
-const NAMES_MOST: usize = 3;
 
 /// A warning about service times that hide how long I/Os waited for their turn.
 pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
@@ -97,23 +95,19 @@ impl Held {
         held
     }
 
-    /// The targets, if others have not held any.
-    fn named<'a>(&self, seen: &'a Seen) -> Vec<&'a TargetPlan> {
+    /// The names of the targets, if others have not held any.
+    fn alone<'a>(&self, seen: &'a Seen) -> Vec<&'a str> {
         let mut used = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
         if used.all(|one| self.targets.contains(&one.target)) {
             return Vec::new();
         }
-        self.targets.iter().filter_map(|&target| seen.span.targets.get(target)).collect()
+        let held = self.targets.iter().filter_map(|&target| seen.span.targets.get(target));
+        held.map(|target| target.name.as_str()).collect()
     }
 
     fn in_words(&self, seen: &Seen, slowest_ns: u64) -> String {
-        let targets = self.named(seen);
-        let names: Vec<String> = targets.iter().map(|one| format!("'{}'", one.name)).collect();
-        let on = if names.is_empty() {
-            String::new()
-        } else {
-            format!(" on {}", list(&names, NAMES_MOST))
-        };
+        let names = quoted(self.alone(seen));
+        let on = if names.is_empty() { String::new() } else { format!(" on {names}") };
         // Shared slots are those of no target.
         let is_there = !names.is_empty() && seen.span.shared_outstanding == 0;
         let there = if is_there { " there" } else { "" };

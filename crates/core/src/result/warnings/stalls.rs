@@ -2,17 +2,15 @@
 
 use super::super::{Warning, WarningKind};
 use super::causes::{outside, with_outside};
-use super::words::list;
+use super::words::quoted;
 use super::{Seen, at_end, number};
 use crate::beneath::Stall;
-use crate::plan::{EngineKind, TargetPlan, ThreadPlan};
+use crate::plan::{Assignment, TargetPlan, ThreadPlan};
 use crate::units::NANOS_PER_SEC;
 
 /// A stall is more than so many times as long as the mean time between I/Os otherwise; where I/Os have time
 /// between them that was requested, there are so many I/Os for each stall.
 const FACTOR: f64 = 20.0;
-/// More targets are not named in a sentence.
-const NAMES_MOST: usize = 3;
 
 /// A thread that sleeps until an I/O is due does not wait for any, nor does a target wait that has no I/O in
 /// flight.
@@ -76,19 +74,12 @@ fn ios(seen: &Seen, stall: &Stall) -> u64 {
         .sum()
 }
 
-/// Whether the I/Os of a target wait for their pace, for a free slot that another target has, or for a call
-/// to another target to end.
+/// Whether the I/Os of a stall's target, or of any where nobody told which it was, wait for their turn.
 fn takes_turns(seen: &Seen, stall: &Stall) -> bool {
     let Some(thread) = plan_of(seen, stall) else { return false };
-    let is_called = matches!(thread.engine, EngineKind::Sync | EngineKind::Mapped);
-    if thread.assignments.len() > 1 && (is_called || seen.span.shared_outstanding > 0) {
-        return true;
-    }
-    let mut streams = thread
-        .assignments
-        .iter()
-        .filter(|assignment| stall.target.is_none_or(|target| number(assignment.target) == target));
-    streams.any(|assignment| assignment.pace.is_some() || assignment.burst.is_some())
+    let is_its = |one: &&Assignment| stall.target.is_none_or(|target| number(one.target) == target);
+    let shared = seen.span.shared_outstanding;
+    thread.assignments.iter().filter(is_its).any(|one| thread.takes_turns(one, shared))
 }
 
 fn plan_of<'a>(seen: &'a Seen, stall: &Stall) -> Option<&'a ThreadPlan> {
@@ -127,8 +118,7 @@ fn on(seen: &Seen, stall: &Stall, targets: &[&TargetPlan]) -> String {
     if !has_others || targets.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = targets.iter().map(|target| format!("'{}'", target.name)).collect();
-    format!(" on {}", list(&names, NAMES_MOST))
+    format!(" on {}", quoted(targets.iter().map(|target| target.name.as_str())))
 }
 
 /// How many there were, if it was not one alone.

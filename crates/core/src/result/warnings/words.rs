@@ -1,6 +1,9 @@
-//! Numbers in sentences.
+//! Numbers and names in sentences.
 
 use crate::units::{GIB, KIB, MIB, TIB};
+
+/// More targets are not named in a sentence.
+const TARGETS_MOST: usize = 3;
 
 /// A number of bytes in the greatest unit that fits, with one decimal unless it is whole.
 pub(in crate::result) fn size(bytes: u64) -> String {
@@ -43,6 +46,12 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 /// A count with its noun, in the plural where that is due.
 pub(super) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
+}
+
+/// Names of targets in a sentence.
+pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("'{name}'")).collect();
+    list(&names, TARGETS_MOST)
 }
 
 /// Items in a sentence; beyond `most`, the rest is counted.
