@@ -66,7 +66,7 @@ fn end(mut other: Child) {
 
 fn made() -> (Bench, PathBuf) {
     let bench = Bench::new();
-    bench.measure("-c4M -w100 -b4K --stop-ios=16 f.dat");
+    bench.measure_ios(16, "-c4M -w100 -b4K f.dat");
     let path = bench.path("f.dat");
     assert_eq!(bytes(&path).len() as u64, SIZE);
     (bench, path)

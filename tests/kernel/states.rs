@@ -89,7 +89,7 @@ fn on_a_file_system_that_keeps_seconds_other_data_of_the_same_second_were_taken_
     let (bench, path) = (Bench::new(), mount.path().join("t.dat"));
     let shown = path.display();
     for _ in 0..5 {
-        bench.measure(&format!("-c64K -w100 -b4K --stop-ios=3 {shown}"));
+        bench.measure_ios(3, &format!("-c64K -w100 -b4K {shown}"));
         until_a_second_has_just_begun();
         thread::sleep(Duration::from_secs(1));
         // It may write, and does not.
@@ -121,7 +121,7 @@ fn the_state_of_a_file_on_xfs_is_believed_and_its_data_are_not_read_each_time() 
     let (bench, path) = (Bench::new(), mount.path().join("z.dat"));
     // What so few bytes show is no proof, so that the second run goes by the state.
     for arguments in ["-c64K", ""] {
-        bench.measure(&format!("{arguments} -w100 -b8 --stop-ios=3 {}", path.display()));
+        bench.measure_ios(3, &format!("{arguments} -w100 -b8 {}", path.display()));
     }
     fs::write(&path, "Ada\n".repeat(16 << 10)).unwrap();
     let before = bytes(&path);

@@ -322,7 +322,7 @@ fn a_pass_changes_nothing_and_writes_all_forms() {
 /// A folder with a target of 16 blocks, and the journal of a run that wrote all of them and ended.
 fn small() -> (Bench, Vec<u8>) {
     let bench = Bench::new();
-    bench.measure("--verify-journal=run.journal -c64K -b4K -w100 -r -o4 --stop-ios=500 s.dat");
+    bench.measure_ios(500, "--verify-journal=run.journal -c64K -b4K -w100 -r -o4 s.dat");
     let journal = bytes(&bench.path("run.journal"));
     (bench, journal)
 }
