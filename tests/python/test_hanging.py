@@ -100,9 +100,46 @@ def test_a_run_that_hangs_is_saved_with_its_failure(hung: HangingFs) -> None:
         assert run.outcome == "failed"
 
 
+LOAD = ["-b4K", "-r", "--io-timeout=1"]
+# What looks at a load before it is run, where there is no store yet.
+LOOKING = {
+    "repeat": ["-W0", "-d600"],
+    "sweep": ["--depth", "1,2"],
+    "tune": ["--longest", "1s"],
+    "scale": ["--fleet", "local:2"],
+}
+
+
+@pytest.mark.parametrize("verb", LOOKING)
+def test_a_look_before_the_first_run_took_no_notice_of_io_timeout(
+    hung: HangingFs, verb: str
+) -> None:
+    """It waited for as long as the kernel did not come back, and no signal ended it."""
+    target = str(hung.folder / "x.dat")
+    with started(verb, *LOOKING[verb], *LOAD, target) as process:
+        _, told = ended(process, hung)
+    assert process.returncode == 3, told
+    assert f"cannot look at '{target}'" in told
+    assert "--io-timeout" in told
+    assert "Traceback" not in told
+    assert not Path(os.environ["FATHOM_STORE"]).exists()
+
+
+def test_what_would_be_run_on_a_target_that_hangs_is_an_error(hung: HangingFs) -> None:
+    target = str(hung.folder / "x.dat")
+    with pytest.raises(fathom.InvalidRequestError, match=f"cannot look at '{target}'"):
+        fathom.explain(["-d1", "--io-timeout=1", target])
+
+
 @pytest.mark.parametrize(
     "command",
-    [["run", "-W0", "-d600"], ["assess"], ["sweep", "--depth", "1,2"], ["prepare", "look"]],
+    [
+        ["run", "-W0", "-d600"],
+        ["assess"],
+        ["sweep", "--depth", "1,2"],
+        ["repeat", "-b4K", "-d600"],
+        ["prepare", "look"],
+    ],
 )
 def test_ctrl_c_ends_a_command_whose_target_hangs(hung: HangingFs, command: list[str]) -> None:
     with started(*command, str(hung.folder / "x.dat")) as process:

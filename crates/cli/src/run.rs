@@ -39,7 +39,7 @@ pub fn explain(job: &Job) -> ExitCode {
     if login::ask(job, &Questions::new(&stop)).is_err() {
         return interrupted();
     }
-    let explanation = match explain_job(job) {
+    let explanation = match explain_job(job, &|| stop.load(Ordering::Relaxed)) {
         Ok(explanation) => explanation,
         Err(unfit) => return unfitting(&unfit),
     };

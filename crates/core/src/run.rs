@@ -113,7 +113,7 @@ fn run(
 }
 
 /// How long the run may wait for a target: the shortest of what its time spans say; forever if none does.
-fn patience_ns(profile: &Profile) -> Option<u64> {
+pub(crate) fn patience_ns(profile: &Profile) -> Option<u64> {
     profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns()).min()
 }
 

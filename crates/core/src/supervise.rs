@@ -16,6 +16,7 @@ use std::time::Duration;
 use fathom_sys::clock::now_ns;
 
 use crate::measure::{Event, EventSink};
+use crate::result::sentence;
 use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
@@ -50,20 +51,34 @@ pub enum TimedOut {
     NoThread(io::Error),
 }
 
-impl fmt::Display for TimedOut {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl TimedOut {
+    /// What happened, and what to do about it, as clauses.
+    pub fn clauses(&self) -> (String, &'static str) {
         match self {
-            Self::Stuck { doing, waited_ns, unfinished } => {
+            Self::Stuck { doing, waited_ns, .. } => {
                 let now = jiff::Timestamp::now();
                 let since = now.saturating_sub(Duration::from_nanos(*waited_ns)).unwrap_or(now);
                 let since = since.strftime("%Y-%m-%dT%H:%M:%SZ");
                 let seconds = *waited_ns as f64 / NANOS_PER_SEC as f64;
-                write!(
-                    out,
-                    "cannot {doing}: the kernel has not come back from it since {since}, for {seconds:.1} \
-                     s. The run was ended without it: look at the kernel's log, or wait longer with \
-                     --io-timeout"
-                )?;
+                let what = format!(
+                    "cannot {doing}: the kernel has not come back from it since {since}, for {seconds:.1} s"
+                );
+                (what, "look at the kernel's log, or wait longer with --io-timeout")
+            }
+            Self::NoThread(error) => (
+                format!("cannot start the thread of the run: {error}"),
+                "raise the limit of processes (ulimit -u, pids.max of the control group)",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, remedy) = self.clauses();
+        match self {
+            Self::Stuck { unfinished, .. } => {
+                write!(out, "{what}. The run was ended without it: {remedy}")?;
                 if let Some((name, done, total)) = unfinished {
                     write!(
                         out,
@@ -72,11 +87,7 @@ impl fmt::Display for TimedOut {
                 }
                 Ok(())
             }
-            Self::NoThread(error) => write!(
-                out,
-                "cannot start the thread of the run: {error}. Raise the limit of processes (ulimit -u, \
-                 pids.max of the control group)"
-            ),
+            Self::NoThread(_) => write!(out, "{what}. {}", sentence(remedy)),
         }
     }
 }

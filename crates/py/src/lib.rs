@@ -11,7 +11,7 @@ use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -177,9 +177,22 @@ fn explain_job(
     stores: Vec<PathBuf>,
 ) -> PyResult<String> {
     let (job, _) = permitted(py, &asked, permission, stores)?;
+    let interruption = Mutex::new(None);
+    // A signal is looked for only where somebody waits.
+    let is_due = || {
+        let signal = Python::attach(|py| py.check_signals().err());
+        let is_wanted = signal.is_some();
+        if is_wanted {
+            *interruption.lock().unwrap_or_else(PoisonError::into_inner) = signal;
+        }
+        is_wanted
+    };
+    let explained = py.detach(|| explain(&job, &is_due));
+    if let Some(error) = interruption.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
     let wrong = |unfit: Unfit| translate(unfit.into());
-    let explanation = py.detach(|| explain(&job)).map_err(wrong)?;
-    Ok(json::write_explanation(&explanation))
+    Ok(json::write_explanation(&explained.map_err(wrong)?))
 }
 
 /// Runs what is requested. The stores are never written. A callback gets the events of the run,

@@ -11,10 +11,12 @@ import errno
 import os
 import stat
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
+from fathom._hanging import HangingError, within
 from fathom.engine import explain, load_of
 from fathom.errors import InvalidRequestError, TargetError
 
@@ -29,6 +31,8 @@ __all__ = ["has_a_bad_target", "no_further_load", "refuse_a_bad_target"]
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
+# A target that was measured, or looked at, and does not answer so long, hangs.
+_LOOK_S = 5.0
 
 # By the kind of an I/O that failed. What is refused before the first I/O depends on the load: a
 # file may be smaller, and a load may only read.
@@ -54,8 +58,10 @@ def no_further_load(arguments: Sequence[str], result: Result | None) -> str | No
         why = why or (_AT_AN_IO.get(failure["kind"]) if failure.get("code") else None)
         if why is not None:
             return why
-    if any(_is_empty_device(Path(one)) for one in arguments if one.startswith("/")):
-        return "the device has no bytes any more; attach it again"
+    paths = [Path(one) for one in arguments if one.startswith("/")]
+    with suppress(HangingError):
+        if within(_LOOK_S, "look at the targets", lambda: any(map(_is_empty_device, paths))):
+            return "the device has no bytes any more; attach it again"
     return None
 
 
@@ -91,7 +97,11 @@ def has_a_bad_target(arguments: Sequence[str]) -> bool:
         # The run has told them.
         warnings.simplefilter("ignore")
         spans = load_of(arguments).profile.time_spans
-    return any(_is_bad(target) for span in spans for target in span.targets)
+    targets = [target for span in spans for target in span.targets]
+    try:
+        return within(_LOOK_S, "look at the targets", lambda: any(map(_is_bad, targets)))
+    except HangingError:
+        return True
 
 
 def _is_bad(target: Target) -> bool:

@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Kind;
 use crate::guard::{self, DeviceLabel, Finding, Judgement, Refusal};
+use crate::measure::EventSink;
 use crate::plan::facts;
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved};
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
 use crate::prepare::{self, Created};
 use crate::request::Job;
 use crate::result::Tool;
-use crate::run::{Unfit, resolved};
+use crate::run::{Unfit, patience_ns, resolved};
+use crate::supervise::supervise;
 use crate::verify::table::foresee;
 pub use amount::WriteAmount;
 
@@ -131,14 +133,22 @@ pub struct ExplainedVerdict {
     pub remedy: String,
 }
 
-/// Tells what a job would do. Nothing is created, written, or kept open.
+/// Tells what a job would do. Nothing is created, written, or kept open. Whether nobody waits for it any more
+/// is asked of `is_due` ten times a second.
 ///
 /// # Errors
-/// If the request does not fit the host, or a target cannot be used.
-pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
+/// If the request does not fit the host, or a target cannot be used or does not answer.
+pub fn explain(job: &Job, is_due: &dyn Fn() -> bool) -> Result<Explanation, Unfit> {
+    let (patience_ns, job) = (patience_ns(job.profile()), job.clone());
+    supervise(patience_ns, &|_| is_due(), &|_| {}, move |_, sink| explained(&job, sink))
+        .unwrap_or_else(|timed_out| Err(Unfit::hanging(&timed_out)))
+}
+
+fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
     crate::run::log_in(job)?;
-    let host = facts::gather(job.profile(), crate::run::availability());
-    let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
+    let mut host = facts::of_host(job.profile(), crate::run::availability());
+    host.look_at_targets(job.profile(), sink);
+    let Resolved { plan, .. } = resolved(job, &host, sink)?;
     let judgement = guard::judge(&plan, &job.permission);
     let journal = journal(&plan, &judgement)?;
     let room = prepare::foresee_room(plan.files());

@@ -18,7 +18,7 @@ use crate::plan::facts::{self, HostFacts};
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved, resolve};
 use crate::request::{EngineChoice, Job, Request, Target};
 use crate::storage::Location;
-use crate::supervise::within;
+use crate::supervise::{TimedOut, within};
 
 /// Why a request cannot be run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,16 @@ pub struct Unfit {
 }
 
 impl std::error::Error for Unfit {}
+
+impl Unfit {
+    /// A look at a target was left alone.
+    pub(crate) fn hanging(timed_out: &TimedOut) -> Self {
+        let (message, remedy) = timed_out.clauses();
+        let (class, kind, remedy) = (ErrorClass::Target, Kind::TimedOut, remedy.to_owned());
+        let errors = ResolveErrors(vec![ResolveError { class, kind, message, remedy }]);
+        Self { errors, refusals: Vec::new() }
+    }
+}
 
 impl fmt::Display for Unfit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
