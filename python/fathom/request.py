@@ -183,14 +183,56 @@ def _written(value: Any) -> Any:  # noqa: ANN401 - Any part of a request.
         return os.fspath(value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    data = {one.name.rstrip("_"): _written(getattr(value, one.name)) for one in fields(value)}
+    data = {key: _written(getattr(value, one.name)) for key, one in _fields(type(value)).items()}
     variant = getattr(value, "VARIANT", None)
     return data if variant is None else {variant: data}
 
 
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What a field of a part may hold; most hold a number or a word, which is told at a glance."""
+
+    name: str
+    kind: Any
+    greatest: int
+    is_needed: bool
+    plain: frozenset[type]
+    words: frozenset[str]
+
+    def holds(self, value: object) -> bool:
+        """Whether a value stands in the form as it does in the field; False leaves it open."""
+        kind = type(value)
+        if isinstance(value, str):
+            return value in self.words or (kind in self.plain and not has_half(value))
+        if kind is int:
+            return kind in self.plain and self.has_room_for(value)
+        return kind in self.plain
+
+    def has_room_for(self, value: Any) -> bool:  # noqa: ANN401 - Any part of a request.
+        """Whether a number is not too great; what is no number always has room."""
+        return type(value) is not int or 0 <= value <= self.greatest
+
+
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _fields(kind: type) -> dict[str, _Field]:
+    """Return the fields of a part by their names in the form."""
+    hints = get_type_hints(kind)
+    return {one.name.rstrip("_"): _field(kind, one, hints[one.name]) for one in fields(kind)}
+
+
+def _field(part: type, one: Field[Any], kind: Any) -> _Field:  # noqa: ANN401 - Any type.
+    key = one.name.rstrip("_")
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    # A union has one kind that is no part.
+    words = [word for one in kinds if get_origin(one) is Literal for word in get_args(one)]
+    return _Field(
+        name=one.name,
+        kind=kind,
+        greatest=GREATEST.get(f"{part.__name__}.{key}", _GREATEST),
+        is_needed=one.default is MISSING and one.default_factory is MISSING,
+        plain=frozenset(one for one in kinds if one in (*_WORDS, type(None))),
+        words=frozenset(words),
+    )
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part of a request.
@@ -220,29 +262,25 @@ def _read(kind: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part 
 def _read_fields(kind: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part.
     if not isinstance(value, dict):
         raise _wrong(where, f"{_shown(value)} stands where {kind.__name__} should")
-    hints = _hints(kind)
-    known = {one.name.rstrip("_"): one for one in fields(kind)}
+    known = _fields(kind)
     if unknown := [key for key in value if key not in known]:
         raise _wrong(where, f"{kind.__name__} has no {unknown[0]!r}")
-    without = [name for name, one in known.items() if _is_needed(one) and name not in value]
+    without = [name for name, one in known.items() if one.is_needed and name not in value]
     if without:
         raise _wrong(where, f"{kind.__name__} has a {without[0]!r}, which is missing")
     read = {}
     for key, one in value.items():
-        name, place = known[key].name, f"{where}.{key}"
-        read[name] = _read(hints[name], one, place)
-        _check_size(kind, key, read[name], place)
+        field = known[key]
+        # Where it stands is put together only for what has to be read further.
+        read[field.name] = one if field.holds(one) else _read_field(field, one, f"{where}.{key}")
     return kind(**read)
 
 
-def _is_needed(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
-
-
-def _check_size(kind: Any, key: str, value: Any, where: str) -> None:  # noqa: ANN401 - Any part.
-    greatest = GREATEST.get(f"{kind.__name__}.{key}", _GREATEST)
-    if type(value) is int and not 0 <= value <= greatest:
-        raise _wrong(where, f"{_shown(value)} is not from 0 to {greatest}")
+def _read_field(field: _Field, value: Any, where: str) -> Any:  # noqa: ANN401 - Any part.
+    read = _read(field.kind, value, where)
+    if not field.has_room_for(read):
+        raise _wrong(where, f"{_shown(value)} is not from 0 to {field.greatest}")
+    return read
 
 
 def _read_one_of(kinds: Sequence[Any], value: Any, where: str) -> Any:  # noqa: ANN401 - Any part.

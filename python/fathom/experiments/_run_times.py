@@ -73,10 +73,10 @@ def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:
 def _asked_run_s(arguments: tuple[str, ...], runner: str) -> float:
     """Return it; what an experiment has left is shown after each run, of the same arguments."""
     seconds = START_S
-    for span in load_of(arguments)["time_spans"]:
-        measured_s = float(span["duration_s"])
+    for span in load_of(arguments).profile.time_spans:
+        measured_s = float(span.duration_s)
         # Other tools have no rule that ends a run.
-        if span["stop"]["confidence"] is not None and runner == "fathom":
+        if span.stop.confidence is not None and runner == "fathom":
             measured_s = min(TYPICAL_RUN_S, measured_s)
-        seconds += measured_s + span["warm_up_s"] + span["cool_down_s"]
+        seconds += measured_s + span.warm_up_s + span.cool_down_s
     return seconds

@@ -42,8 +42,9 @@ def add_run(
         known = {as_text(typed): as_text(name) for typed, name in names.items()}
         row["series_key"] = series_key(row, provenance["host_name"], path, {}, known)
     row["profile_json"] = share(connection, row["profile_json"])
-    run_id = int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
-    connection.execute(provenances.insert().values(run_id=run_id, **provenance))
+    # Given beside the statement, values need no statement of their own.
+    run_id = int(connection.execute(runs.insert().returning(runs.c.id), row).scalar_one())
+    connection.execute(provenances.insert(), {"run_id": run_id, **provenance})
     if targets:
         rows = [{"run_id": run_id, **_as_texts(target)} for target in targets]
         connection.execute(run_targets.insert(), rows)

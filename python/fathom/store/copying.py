@@ -352,8 +352,8 @@ def _insert(
     if not is_free:
         _count_on(connection, table)
         row = {name: value for name, value in row.items() if name != "id"}
-    insert = table.insert().values(row).returning(table.c.id)
-    return int(connection.execute(insert).scalar_one())
+    insert = table.insert().returning(table.c.id)
+    return int(connection.execute(insert, dict(row)).scalar_one())
 
 
 def _count_on(connection: Connection, table: sa.Table) -> None:

@@ -74,12 +74,12 @@ class Overrides:
             If the store does not take it: then the run is not to begin.
 
         """
-        spans = (load_of(arguments) if request is None else request)["time_spans"]
+        asked = load_of(arguments) if request is None else request
         written = {
-            one["path"]: None
-            for span in spans
-            for one in span["targets"]
-            if one["write_percent"] or one["create_bytes"] or one["extensions"]["trim_percent"]
+            one.path: None
+            for span in asked.profile.time_spans
+            for one in span.targets
+            if one.write_percent or one.create_bytes or one.extensions.trim_percent
         }
         common = {
             "at_unix_s": time.time(),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ _STEPS_NAME = '"bucket_steps":['
 # Ends have 11 significant bits at most.
 _BITS = 11
 _HALF = 1 << (_BITS - 1)
+_KNOWN_ENDS = 1 << 14
 
 
 def pack_json(data: Mapping[str, Any]) -> bytes:
@@ -104,10 +105,10 @@ def _decompressed(packed: bytes, dictionary: bytes) -> bytes:
 
 
 def _as_steps(found: re.Match[str]) -> str:
-    ends = [int(end) for end in found[1].split(",")]
-    numbers = [_number_of(end) for end in ends]
+    ends = found[1].split(",")
+    numbers = [number for number in map(_number_of, ends) if number is not None]
     # A histogram of another layout is left as it is.
-    if [_end_of(number) for number in numbers] != ends:
+    if len(numbers) < len(ends):
         return found[0]
     steps = (str(after - before) for before, after in pairwise([0, *numbers]))
     return f"{_STEPS_NAME}{','.join(steps)}]"
@@ -115,19 +116,25 @@ def _as_steps(found: re.Match[str]) -> str:
 
 def _as_ends(found: re.Match[str]) -> str:
     numbers = accumulate(map(int, found[1].split(",")))
-    return f'"bucket_lower_ns":[{",".join(str(_end_of(number)) for number in numbers)}]'
+    return f'"bucket_lower_ns":[{",".join(map(_end_of, numbers))}]'
 
 
-def _number_of(end: int) -> int:
-    shift = max(end.bit_length() - _BITS, 0)
-    return shift * _HALF + (end >> shift)
+# Histograms have mostly the same buckets.
+@lru_cache(maxsize=_KNOWN_ENDS)
+def _number_of(end: str) -> int | None:
+    """Return the number of the bucket with this lower end, or None if no bucket has it."""
+    lower = int(end)
+    shift = max(lower.bit_length() - _BITS, 0)
+    number = shift * _HALF + (lower >> shift)
+    return number if _end_of(number) == end else None
 
 
-def _end_of(number: int) -> int:
+@lru_cache(maxsize=_KNOWN_ENDS)
+def _end_of(number: int) -> str:
     if number < 2 * _HALF:
-        return number
+        return str(number)
     shift, rest = divmod(number - _HALF, _HALF)
-    return (_HALF + rest) << shift
+    return str((_HALF + rest) << shift)
 
 
 def _dictionary_of(packed: bytes) -> int | None:

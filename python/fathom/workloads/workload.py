@@ -81,10 +81,10 @@ class Workload:
     @property
     def writes(self) -> bool:
         """Whether any of its runs writes."""
-        profiles = (load_of([*step.arguments, _NOWHERE]) for step in self.steps)
-        spans = (span for profile in profiles for span in profile["time_spans"])
-        targets = (target for span in spans for target in span["targets"])
-        return any(one["write_percent"] or one["extensions"]["trim_percent"] for one in targets)
+        loads = (load_of([*step.arguments, _NOWHERE]) for step in self.steps)
+        spans = (span for load in loads for span in load.profile.time_spans)
+        targets = (target for span in spans for target in span.targets)
+        return any(one.write_percent or one.extensions.trim_percent for one in targets)
 
 
 def read_workload(path: Path) -> Workload:

@@ -308,8 +308,8 @@ def confirmed(estimates: list[preparing.Estimate]) -> bool:
 
 def load_targets(loads: list[list[str]]) -> list[str]:
     """Return the paths that loads name, each once."""
-    spans = [span for load in loads for span in load_of(load)["time_spans"]]
-    return list(dict.fromkeys(target["path"] for span in spans for target in span["targets"]))
+    spans = [span for load in loads for span in load_of(load).profile.time_spans]
+    return list(dict.fromkeys(target.path for span in spans for target in span.targets))
 
 
 def _loads(rest: list[str]) -> list[tuple[str, list[str]]]:

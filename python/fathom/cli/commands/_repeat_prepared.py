@@ -49,8 +49,8 @@ def loads_of(kind: str, arguments: list[str]) -> list[list[str]]:
 def _must_stay(kind: str, arguments: list[str]) -> None:
     if kind == "none":
         return
-    spans = load_of(arguments)["time_spans"]
-    if any(target["create_bytes"] for span in spans for target in span["targets"]):
+    spans = load_of(arguments).profile.time_spans
+    if any(target.create_bytes for span in spans for target in span.targets):
         raise fathom.InvalidRequestError(
             "--precondition needs targets that stay as they are: make them with fathom prepare "
             "fill, and leave out -c"

@@ -66,16 +66,16 @@ def parameters_of(one: AssessedCell) -> Parameters | None:
 @lru_cache(maxsize=4096)
 def _asked(arguments: tuple[str, ...]) -> Parameters:
     """Return what arguments ask for: each cell is looked at by several claims and tables."""
-    (asked,) = load_of(arguments)["time_spans"][0]["targets"]
+    (asked,) = load_of(arguments).profile.time_spans[0].targets
     return {
-        "block_bytes": asked["block_bytes"],
-        "random_percent": asked["access"]["random_percent"],
-        "write_percent": asked["write_percent"],
-        "threads": asked["threads"],
-        "depth": asked["outstanding"],
-        "limit_bytes": asked["limit_bytes"],
-        "caching": asked["caching"],
-        "write_through": bool(asked["write_through"]),
+        "block_bytes": asked.block_bytes,
+        "random_percent": asked.access.random_percent,
+        "write_percent": asked.write_percent,
+        "threads": asked.threads,
+        "depth": asked.outstanding,
+        "limit_bytes": asked.limit_bytes,
+        "caching": asked.caching,
+        "write_through": asked.write_through,
     }
 
 

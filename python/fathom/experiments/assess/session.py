@@ -290,11 +290,7 @@ class Assessor:
         measured_s = max(sum(self.took_s) - besides_s, 0.0)
         mean_s = min(expected_run_s(typical_s, measured_s, len(self.took_s)), share_s)
         least_s = left_s = most_s = 0.0
-        for plan, other in left:
-            if other.state == "done" or plan.out_of_reach(other.cell) is not None:
-                continue
-            if plan.needless(other.cell) is not None:
-                continue
+        for plan, other in _needed(left):
             overhead_s = plan.overhead_s
             own_s = (other.cell.seconds or 0) + overhead_s
             # Once it is known to be steady, no further round is run.
@@ -321,6 +317,22 @@ class Assessor:
         first = [f"-c{target.size_bytes}"] if target.is_scratch and not plan.is_filled else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, str(target.path))
+
+
+def _needed(
+    left: Sequence[tuple[TargetCells, AssessedCell]],
+) -> Iterator[tuple[TargetCells, AssessedCell]]:
+    """Return the cells that will be run, by what is known now."""
+    needless: dict[tuple[int, str | None, str], bool] = {}
+    for plan, one in left:
+        if one.state == "done" or plan.out_of_reach(one.cell) is not None:
+            continue
+        # Those of one kind are needless together.
+        kind = (id(plan), one.cell.saturates, one.cell.role)
+        if kind not in needless:
+            needless[kind] = plan.needless(one.cell) is not None
+        if not needless[kind]:
+            yield plan, one
 
 
 def _note_overhead(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:

@@ -132,9 +132,9 @@ def estimate_settling(
     """
     round_s = writing_s = 0.0
     for load in loads:
-        for span in load_of(load)["time_spans"]:
-            seconds = span["duration_s"] + span["warm_up_s"] + span["cool_down_s"]
-            shares = [target["write_percent"] / 100 for target in span["targets"]]
+        for span in load_of(load).profile.time_spans:
+            seconds = span.duration_s + span.warm_up_s + span.cool_down_s
+            shares = [target.write_percent / 100 for target in span.targets]
             round_s += seconds
             writing_s += seconds * sum(shares) / max(len(shares), 1)
     sizes = None

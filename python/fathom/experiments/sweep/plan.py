@@ -202,8 +202,8 @@ def _check(plan: SweepPlan) -> None:
 
 def _write_share(arguments: Sequence[str]) -> float:
     """Return the greatest share of writes of a run's targets, after checking its arguments."""
-    spans = load_of(arguments)["time_spans"]
-    shares = [target["write_percent"] for span in spans for target in span["targets"]]
+    spans = load_of(arguments).profile.time_spans
+    shares = [target.write_percent for span in spans for target in span.targets]
     return max(shares, default=0) / 100
 
 

@@ -146,8 +146,8 @@ class TunePlan:
         least = len(search.design()) + LEAST_ROUNDS
         runs = self.expected_runs(self.expected_loads())
         most = len(search.loads) + 3 * MOST_ROUNDS * MOST_ATTEMPTS
-        spans = load_of(self.run_arguments(search.loads[0]))["time_spans"]
-        share = max(one["write_percent"] for span in spans for one in span["targets"]) / 100
+        spans = load_of(self.run_arguments(search.loads[0])).profile.time_spans
+        share = max(one.write_percent for span in spans for one in span.targets) / 100
         return TuneForecast(
             loads=len(search.loads),
             runs=runs,
