@@ -18,7 +18,8 @@ impl Shown {
     /// any word that is repeated is one.
     fn by(offset: u64, sector: &[u8]) -> Option<Self> {
         let last = sector.last_chunk::<WORD_BYTES>()?;
-        let lengths = 2 * WORD_BYTES..=sector.len() - WORD_BYTES;
+        let longest = sector.len() - WORD_BYTES;
+        let lengths = (longest - repeated_bytes(sector)).max(2 * WORD_BYTES)..=longest;
         lengths.map(|noise_bytes| Self::with(*last, sector.len(), noise_bytes)).find(|shown| {
             let is_begun = sector[..WORD_BYTES] == mix(shown.state(offset)).to_le_bytes();
             is_begun && shown.is_at(offset, sector)
@@ -52,6 +53,12 @@ impl Shown {
         let content = Content::of_key(self.key, block, size_bytes);
         content.is_signed().then(|| Self { key: content.plain_key(block + 1), ..self })
     }
+}
+
+/// How many bytes before the last word repeat what stands a word behind them.
+fn repeated_bytes(sector: &[u8]) -> usize {
+    let behind = sector.iter().rev();
+    behind.clone().skip(WORD_BYTES).zip(behind).take_while(|(one, later)| one == later).count()
 }
 
 /// Whether the bytes are a sector of some file that was created with data that compress.
