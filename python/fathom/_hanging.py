@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,7 @@ __all__ = ["HangingError", "must_answer", "within"]
 _Found = TypeVar("_Found")
 # As long as the engine waits by default (--io-timeout).
 _LIMIT_S = 120.0
+_STEP_S = 0.5
 
 
 class HangingError(FathomError):
@@ -58,7 +60,10 @@ def within(limit_s: float, doing: str, look: Callable[[], _Found]) -> _Found:
     # A daemon is not waited for at the end of the process.
     thread = threading.Thread(target=run, name="look", daemon=True)
     thread.start()
-    thread.join(limit_s)
+    end_s = time.monotonic() + limit_s
+    while thread.is_alive() and (left_s := end_s - time.monotonic()) > 0:
+        # A signal that comes just before a wait begins does not end it.
+        thread.join(min(left_s, _STEP_S))
     if raised:
         raise raised[0]
     if not found:

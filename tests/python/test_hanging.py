@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from hanging_fs import HangingFs
 
-WAIT_S = 20
+# A fleet waits twelve of them for hosts that do not end.
+WAIT_S = 40
 
 
 @pytest.fixture

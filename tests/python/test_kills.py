@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 SEED = 11
 # The more, the less their commands cost. An assessment takes ten seconds at least: tests of its own
 # kill it, and others a preparation.
-KILLS = {"create": 5, "result": 4, "verify": 4, "run": 2, "sweep": 2, "repeat": 1, "report": 1}
+KILLS = {"create": 4, "result": 3, "verify": 3, "run": 1, "sweep": 1, "repeat": 1, "report": 1}
 KILLS["import"] = 1
 
 

@@ -98,8 +98,10 @@ def has_a_bad_target(arguments: Sequence[str]) -> bool:
         warnings.simplefilter("ignore")
         spans = load_of(arguments).profile.time_spans
     targets = [target for span in spans for target in span.targets]
+    asked_s = [span.faults.io_timeout_s for span in spans if span.faults.io_timeout_s]
+    limit_s = min([_LOOK_S, *asked_s])
     try:
-        return within(_LOOK_S, "look at the targets", lambda: any(map(_is_bad, targets)))
+        return within(limit_s, "look at the targets", lambda: any(map(_is_bad, targets)))
     except HangingError:
         return True
 
