@@ -91,13 +91,16 @@ class RunInterrupted(KeyboardInterrupt):
     ----------
     result
         What was measured until then.
+    run_id
+        Its number in the store, or None if it was not saved.
 
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, run_id: int | None = None) -> None:
         """Keep the partial result."""
         super().__init__(result)
         self.result = result
+        self.run_id = run_id
 
     def __str__(self) -> str:
         """Return the message alone; the result would fill screens."""

@@ -80,6 +80,7 @@ def test_a_run_ends_with_what_was_measured(target: str, number: signal.Signals, 
         # Behind the measured time, nothing is missing.
         assert run.outcome == ("complete" if phase == "cool_down" else "interrupted")
         ios = store.runs.get(run.id).result.total.ios
+        assert f"Saved as run {run.id} in {store.name}" in shown
     # What is before the measured time is not measured, and what is behind it is whole.
     if phase in ("live", "cool_down"):
         assert "IOPS" in shown

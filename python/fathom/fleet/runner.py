@@ -184,7 +184,7 @@ class FleetRunner:
             if self._store is not None:
                 self._store.overrides.ended(noted, done.run_id)
             if is_interrupted:
-                raise RunInterrupted(done.result)
+                raise RunInterrupted(done.result, done.run_id)
             return done
 
     def _job(self, arguments: Sequence[str], request: Request | None = None) -> Job:

@@ -136,6 +136,6 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
         except RunFailedError as error:
             return Measured(saved(error.result, [str(error)]), error.result, error)
         except RunInterrupted as interruption:
-            saved(interruption.result)
+            interruption.run_id = saved(interruption.result)
             raise
         return Measured(saved(result), result, None)

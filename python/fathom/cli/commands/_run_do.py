@@ -138,14 +138,18 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
     if wish.limits:
         for request in map(load_of, _loads(workload, wish)):
             check_measured(wish.limits, request)
-    if wish.runner is not None and tools.fleet_named(wish.runner) is None:
-        _single(store, wish, None)
-        return
-    with live_progress(quiet=wish.as_json) as on_event:
-        if workload is None:
-            _single(store, wish, on_event)
-        else:
-            _steps(workload, store, wish, on_event)
+    try:
+        if wish.runner is not None and tools.fleet_named(wish.runner) is None:
+            _single(store, wish, None)
+            return
+        with live_progress(quiet=wish.as_json) as on_event:
+            if workload is None:
+                _single(store, wish, on_event)
+            else:
+                _steps(workload, store, wish, on_event)
+    except fathom.RunInterrupted as interruption:
+        _tell_saved(store, interruption.run_id, wish)
+        raise
 
 
 def _single(
@@ -180,12 +184,16 @@ def _single(
         )
     else:
         done = other.measure(wish.arguments, label=wish.label or "", show=show)
-    if store is not None:
-        # The result alone goes to the standard output, as its schema has it.
-        typer.echo(f"Saved as run {done.run_id} in {store.name}", err=wish.as_json)
+    _tell_saved(store, done.run_id, wish)
     if done.error is not None:
         fail(done.error, exit_code(done.error))
     _require(results, wish)
+
+
+def _tell_saved(store: Store | None, run_id: int | None, wish: Wish) -> None:
+    if store is not None and run_id is not None:
+        # The result alone goes to the standard output, as its schema has it.
+        typer.echo(f"Saved as run {run_id} in {store.name}", err=wish.as_json)
 
 
 def _steps(
@@ -219,8 +227,8 @@ def _steps(
         console().print(runs_table(reversed(found)))
     if store is not None and done.experiment_id is not None:
         typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}", err=wish.as_json)
-    elif store is not None:
-        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=wish.as_json)
+    else:
+        _tell_saved(store, next(iter(done.run_ids), None), wish)
     if done.failures:
         words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
         more = "; no further step was run" if done.ended_by and len(workload.steps) > 1 else ""
