@@ -106,8 +106,7 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
         )
     return (
         "No core was half idle, so that more threads will not help.",
-        "Use larger blocks (-b), a faster host, or stop what keeps its cores busy and serves no "
-        "target.",
+        "Use larger blocks (-b), a faster host, or stop what is busy on it and serves no target.",
     )
 
 
