@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fathom.cli import main
+from fathom.cli.commands import scale as command
 from fathom.experiments.scale import Scaling, counts_up_to, scaling, sentences
 from fathom.experiments.session import Observation, Step, answered
 from fathom.runners import Figures
@@ -49,3 +51,18 @@ def test_a_run_that_failed_has_no_share_and_the_others_go_on() -> None:
     assert used == [1, 2, 3, 4]
     assert shares[1] is None
     assert words == "4 hosts do 90 % of linear."
+
+
+def test_a_scale_that_failed_did_not_say_how_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Scaling(7, (), "there is no room left to write")
+    monkeypatch.setattr(command, "_usable_fleet", lambda *_given: None)
+    monkeypatch.setattr(command.tools, "fleet_runner", lambda *_given: None)
+    monkeypatch.setattr(command, "_begun", lambda *_given, **_more: found)
+    monkeypatch.setattr("sys.argv", ["fathom", "scale", "--fleet", "local:2", "-b4K", "x.dat"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    told = capsys.readouterr().err
+    assert "no room left to write; go on then with: fathom scale --resume e7\n" in told

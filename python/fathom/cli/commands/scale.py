@@ -75,7 +75,8 @@ def scale(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
     show_scaling(found, name, as_json=as_json)
     if found.failure is not None:
-        fail(found.failure, EXIT_FAILED)
+        again = resumed_by("scale", f"e{found.experiment_id}")
+        fail(f"{found.failure}; go on then with: {again}", EXIT_FAILED)
 
 
 def _usable_fleet(words: list[str], permission: Permission) -> FleetAddress:
