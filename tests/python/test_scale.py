@@ -58,7 +58,7 @@ def test_a_scale_that_failed_did_not_say_how_it_goes_on(
 ) -> None:
     found = Scaling(7, (), "there is no room left to write")
     monkeypatch.setattr(command, "_usable_fleet", lambda *_given: None)
-    monkeypatch.setattr(command.tools, "fleet_runner", lambda *_given: None)
+    monkeypatch.setattr("fathom.tools.fleet_runner", lambda *_given: None)
     monkeypatch.setattr(command, "_begun", lambda *_given, **_more: found)
     monkeypatch.setattr("sys.argv", ["fathom", "scale", "--fleet", "local:2", "-b4K", "x.dat"])
     with pytest.raises(SystemExit) as ended:
