@@ -80,6 +80,11 @@ impl Drop for SharedWords {
         // SAFETY: the mapping was made with this length and is unmapped only here; slices of it cannot
         // outlive `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
+        // A process that is just being started has a copy of the descriptor, which would keep the lock.
+        if let Some(file) = &self.file {
+            // SAFETY: the descriptor is open for as long as `self` lives; no memory is passed.
+            unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+        }
     }
 }
 
@@ -112,7 +117,7 @@ fn map(
 }
 
 /// Takes the lock on a file that one process at a time can have; whether it was free. The lock is gone when
-/// the file is closed, also by the end of the process.
+/// the words of the file are dropped, or the file is closed, also by the end of the process.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
@@ -159,12 +164,15 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_has_the_lock() {
+    fn one_at_a_time_has_the_lock_whoever_has_a_copy_of_the_file() {
         let scratch = tempfile::NamedTempFile::new().unwrap();
+        scratch.as_file().set_len(8).unwrap();
         let (one, other) = (scratch.reopen().unwrap(), scratch.reopen().unwrap());
+        // As a process has that is just being started.
+        let _copy = one.try_clone().unwrap();
         assert!(try_lock(&one).unwrap());
         assert!(!try_lock(&other).unwrap());
-        drop(one);
+        drop(SharedWords::in_file(one, 0, 1).unwrap());
         assert!(try_lock(&other).unwrap());
     }
 }
