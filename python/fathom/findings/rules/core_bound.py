@@ -71,7 +71,7 @@ def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
 
 
 def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, str]:
-    """Return whether more threads help: measured, or else what idle cores let expect.
+    """Return whether more threads help: measured, or else what idle cores suggest.
 
     ``remedy`` is the engine's own.
     """
@@ -95,7 +95,7 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
     threads = worst.load.threads
     if _idle(worst) and threads < len(_cpus(worst)):
         return (
-            "No run with more threads tells whether they help; the idle cores suggest that they do.",
+            "No run with more threads tells whether they help; idle cores suggest that they do.",
             f"Measure with more threads (-t{2 * threads}), so that idle cores take part.",
         )
     if _idle(worst):
