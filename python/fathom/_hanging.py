@@ -18,11 +18,13 @@ from fathom.errors import FathomError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["HangingError", "must_answer", "within"]
+__all__ = ["LOOK_S", "HangingError", "must_answer", "within"]
 
 _Found = TypeVar("_Found")
 # As long as the engine waits by default (--io-timeout).
 _LIMIT_S = 120.0
+LOOK_S = 5.0
+"""How long a target may take to answer a look by the way, such as at what lies beneath it."""
 _STEP_S = 0.5
 
 

@@ -183,14 +183,14 @@ def _written(value: Any) -> Any:  # noqa: ANN401 - Any part of a request.
         return os.fspath(value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    data = {key: _written(getattr(value, one.name)) for key, one in _fields(type(value)).items()}
+    data = {one.name.rstrip("_"): _written(getattr(value, one.name)) for one in fields(value)}
     variant = getattr(value, "VARIANT", None)
     return data if variant is None else {variant: data}
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What a field of a part may hold; most hold a number or a word, which is told at a glance."""
+    """What a field of a part may hold; most hold a number or a word."""
 
     name: str
     kind: Any

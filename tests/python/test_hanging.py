@@ -161,6 +161,6 @@ def test_what_lies_beneath_a_target_that_hangs_is_unknown(
             ]
         }
 
-    monkeypatch.setattr(_summary, "_LOOK_S", 0.05)
+    monkeypatch.setattr(_summary, "LOOK_S", 0.05)
     (row,) = target_rows(Found())  # type: ignore[arg-type]
     assert (row["size_bytes"], row["file_system"]) == (1, None)

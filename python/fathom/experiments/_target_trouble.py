@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom._hanging import HangingError, within
+from fathom._hanging import LOOK_S, HangingError, within
 from fathom.engine import explain, load_of
 from fathom.errors import InvalidRequestError, TargetError
 
@@ -31,8 +31,6 @@ __all__ = ["has_a_bad_target", "no_further_load", "refuse_a_bad_target"]
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
-# A target that was measured, or looked at, and does not answer so long, hangs.
-_LOOK_S = 5.0
 
 # By the kind of an I/O that failed. What is refused before the first I/O depends on the load: a
 # file may be smaller, and a load may only read.
@@ -60,7 +58,7 @@ def no_further_load(arguments: Sequence[str], result: Result | None) -> str | No
             return why
     paths = [Path(one) for one in arguments if one.startswith("/")]
     with suppress(HangingError):
-        if within(_LOOK_S, "look at the targets", lambda: any(map(_is_empty_device, paths))):
+        if within(LOOK_S, "look at the targets", lambda: any(map(_is_empty_device, paths))):
             return "the device has no bytes any more; attach it again"
     return None
 
@@ -99,7 +97,7 @@ def has_a_bad_target(arguments: Sequence[str]) -> bool:
         spans = load_of(arguments).profile.time_spans
     targets = [target for span in spans for target in span.targets]
     asked_s = [span.faults.io_timeout_s for span in spans if span.faults.io_timeout_s]
-    limit_s = min([_LOOK_S, *asked_s])
+    limit_s = min([LOOK_S, *asked_s])
     try:
         return within(limit_s, "look at the targets", lambda: any(map(_is_bad, targets)))
     except HangingError:

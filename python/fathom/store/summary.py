@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fathom._asked import asked_load
-from fathom._hanging import HangingError, within
+from fathom._hanging import LOOK_S, HangingError, within
 from fathom._provenance import TargetProvenance, memory_bytes, target_name, target_provenance
 from fathom.store._tables import DIRECTIONS, latency_columns
 from fathom.store.packing import pack_json
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "series_target", "target_rows"]
 
-# How long a target may take to say what lies beneath it.
-_LOOK_S = 5.0
 _QUANTILES = (0.5, 0.95, 0.99, 0.999)
 
 
@@ -147,7 +145,7 @@ def target_rows(result: Result) -> list[dict[str, Any]]:
 def _beneath(path: str) -> TargetProvenance:
     """Return what lies beneath a target; nothing of one that hangs, so that its run is saved."""
     try:
-        return within(_LOOK_S, f"look at '{path}'", lambda: target_provenance(path))
+        return within(LOOK_S, f"look at '{path}'", lambda: target_provenance(path))
     except HangingError:
         return TargetProvenance()
 
@@ -155,6 +153,6 @@ def _beneath(path: str) -> TargetProvenance:
 def series_target(path: str, earlier: Callable[[], Iterable[str]]) -> str:
     """Return the name of a target by which its runs are kept together, whatever it is called."""
     try:
-        return within(_LOOK_S, f"look at '{path}'", lambda: target_name(path, earlier))
+        return within(LOOK_S, f"look at '{path}'", lambda: target_name(path, earlier))
     except HangingError:
         return path

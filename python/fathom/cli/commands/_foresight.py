@@ -10,7 +10,7 @@ import typer
 
 import fathom
 from fathom import tools
-from fathom._hanging import within
+from fathom._hanging import LOOK_S, within
 from fathom.cli.common import is_there
 from fathom.cli.exit_codes import EXIT_REFUSED
 from fathom.experiments.first_look import FirstLook, look_at, refusal
@@ -35,8 +35,6 @@ __all__ = [
 
 # Less is written before long anywhere.
 _MUCH_BYTES = 64 * MIB
-# Before a first run, whose own look waits as long as --io-timeout says.
-_LOOK_S = 5.0
 # What a slow and a fast target write.
 _RATES_MIB_PER_S = (20, 1000)
 
@@ -155,7 +153,7 @@ def _looked_soon(load: Sequence[str], permission: Permission, runner: str | None
     """Look by the engine of this host for a few seconds; another tool or a fleet takes its time."""
     if runner is not None:
         return _looked([load], permission, runner)
-    return within(_LOOK_S, "look at the targets", lambda: _looked([load], permission, None))
+    return within(LOOK_S, "look at the targets", lambda: _looked([load], permission, None))
 
 
 def _looked(
