@@ -27,7 +27,7 @@ fn profile(targets: Vec<Target>) -> Profile {
 
 fn facts(profile: &Profile) -> HostFacts {
     let engines = EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) };
-    gather(profile, engines)
+    gather(profile, engines, &|_| {})
 }
 
 fn resolved(targets: Vec<Target>) -> Result<Resolved, ResolveErrors> {

@@ -26,7 +26,7 @@ fn planned(args: &str) -> Result<Plan, String> {
     };
     let works = || Ok(());
     let engines = EngineAvailability { uring: works(), aio: works(), uring_discard: works() };
-    let facts = gather(command.job.profile(), engines);
+    let facts = gather(command.job.profile(), engines, &|_| {});
     let resolved = resolve(command.job.profile(), &command.job.options(), &facts);
     resolved.map(|resolved| resolved.plan).map_err(|error| error.to_string())
 }

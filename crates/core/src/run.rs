@@ -191,11 +191,10 @@ pub fn refusals(job: &Job, stop: &AtomicBool) -> Vec<Refusal> {
     let (patience_ns, job) = (patience_ns(job.profile()), Arc::new(job.clone()));
     let wanted = |_| stop.load(Ordering::Relaxed);
     let found = supervise(patience_ns, &wanted, &|_| {}, move |_, sink| {
-        let mut host = facts::of_host(job.profile(), availability());
         if unfit::log_in(&job).is_err() {
             return Vec::new();
         }
-        host.look_at_targets(job.profile(), sink);
+        let host = facts::gather(job.profile(), availability(), sink);
         unfit::refusals(&job, &host, sink)
     });
     found.unwrap_or_default()
@@ -254,7 +253,7 @@ fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
 pub fn adopt(job: &Job, seen: &prepare::Seen) -> Result<(), RunError> {
     unfit::log_in(job)?;
     let options = job.options();
-    let host = facts::gather(job.profile(), availability());
+    let host = facts::gather(job.profile(), availability(), &|_| {});
     // Data of others are what it is for, and speak against nothing.
     let unfit = |errors| Unfit { errors, refusals: Vec::new() };
     let plan = resolve(job.profile(), &options, &host).map_err(unfit)?.plan;

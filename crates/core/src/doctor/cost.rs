@@ -96,7 +96,7 @@ fn null_engine(outstanding: u32) -> f64 {
     };
     let profile = Profile { time_spans: vec![span], ..Profile::default() };
     let options = RunOptions { engine: Some(EngineChoice::Null), ..RunOptions::default() };
-    let host = facts::gather(&profile, crate::run::availability());
+    let host = facts::gather(&profile, crate::run::availability(), &|_| {});
     let Ok(mut resolved) = resolve(&profile, &options, &host) else { return 0.0 };
     let Some(span) = resolved.plan.spans.first_mut() else { return 0.0 };
     span.measured_ns = RUN_NS;

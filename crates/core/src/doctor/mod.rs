@@ -107,7 +107,7 @@ impl Finding {
 #[must_use]
 pub fn examine(targets: &[String]) -> Diagnosis {
     let engines = crate::run::availability();
-    let host = facts::gather(&Profile::default(), engines).host();
+    let host = facts::gather(&Profile::default(), engines, &|_| {}).host();
     let tree = Tree::new(Path::new("/"));
     let before = load::Sample::take(&tree);
     fathom_sys::clock::sleep_until_ns(fathom_sys::clock::now_ns() + load::SAMPLE_NS);

@@ -146,8 +146,7 @@ pub fn explain(job: &Job, is_due: &dyn Fn() -> bool) -> Result<Explanation, Unfi
 
 fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
     crate::run::log_in(job)?;
-    let mut host = facts::of_host(job.profile(), crate::run::availability());
-    host.look_at_targets(job.profile(), sink);
+    let host = facts::gather(job.profile(), crate::run::availability(), sink);
     let Resolved { plan, .. } = resolved(job, &host, sink)?;
     let judgement = guard::judge(&plan, &job.permission);
     let journal = journal(&plan, &judgement)?;

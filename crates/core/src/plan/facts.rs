@@ -133,9 +133,9 @@ impl HostFacts {
 /// Nothing is written, created, or opened for I/O. What goes wrong with one target is part of the
 /// facts, so that all of it can be told at once.
 #[must_use]
-pub fn gather(profile: &Profile, engines: EngineAvailability) -> HostFacts {
+pub fn gather(profile: &Profile, engines: EngineAvailability, sink: EventSink<'_>) -> HostFacts {
     let mut host = of_host(profile, engines);
-    host.look_at_targets(profile, &|_| {});
+    host.look_at_targets(profile, sink);
     host
 }
 

@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::clock::timespec;
 use super::process::effective_user;
+use super::words::lock;
 
 const WORD_BYTES: usize = size_of::<u32>();
 const SIGNALLED: u32 = 1;
@@ -182,12 +183,6 @@ fn open_file(path: &PathBuf, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).mode(0o600);
     options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path)
-}
-
-fn lock(file: &File, operation: libc::c_int) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the call takes integers only.
-    let result = unsafe { libc::flock(file.as_raw_fd(), operation) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn still_named(file: &File, path: &PathBuf) -> bool {

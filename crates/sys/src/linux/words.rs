@@ -82,8 +82,7 @@ impl Drop for SharedWords {
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
         // A process that is just being started has a copy of the descriptor, which would keep the lock.
         if let Some(file) = &self.file {
-            // SAFETY: the descriptor is open for as long as `self` lives; no memory is passed.
-            unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+            let _ = lock(file, libc::LOCK_UN);
         }
     }
 }
@@ -119,14 +118,18 @@ fn map(
 /// Takes the lock on a file that one process at a time can have; whether it was free. The lock is gone when
 /// the words of the file are dropped, or the file is closed, also by the end of the process.
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-        return Ok(true);
+    match lock(file, libc::LOCK_EX | libc::LOCK_NB) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
     }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-        error => Err(error),
-    }
+}
+
+/// Takes or gives back the lock on a file (`flock(2)`).
+pub(super) fn lock(file: &File, operation: libc::c_int) -> io::Result<()> {
+    // SAFETY: the descriptor is open for as long as `file` is borrowed; the call takes integers only.
+    let result = unsafe { libc::flock(file.as_raw_fd(), operation) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
