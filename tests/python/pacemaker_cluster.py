@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lxml import etree
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -136,6 +138,14 @@ def missing() -> str | None:
     return f"{', '.join(lacking)} not installed (Debian: {packages})" if lacking else None
 
 
+def _have_started(state: str) -> bool:
+    """Whether no resource is failed, stopped or on its way; a failed one is up until it stops."""
+    resources = list(etree.fromstring(state).iterfind("resources//resource"))
+    return bool(resources) and all(
+        one.get("role") == "Started" and one.get("failed") == "false" for one in resources
+    )
+
+
 class Cluster:
     """Three nodes; ``close`` ends all of them.
 
@@ -228,14 +238,15 @@ class Cluster:
         self.wait_online("n1")
 
     def wait_online(self, *on: str) -> None:
-        """Wait until the service is open on one of these nodes."""
+        """Wait until all resources have started, and the service is open on one of these nodes."""
 
         def is_there() -> bool:
             try:
                 told = self.run(on[-1], "crm_resource", "-W", "-r", "ready").strip()
                 node = told.rpartition(" ")[2]
                 show = ("tgtadm", "--lld", "iscsi", "--mode", "target", "--op", "show")
-                return node in on and "ALL" in self.run(node, *show)
+                is_open = node in on and "ALL" in self.run(node, *show)
+                return is_open and _have_started(self.state(on[-1]))
             except subprocess.CalledProcessError:
                 return False
 

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 _REFUSED = 2
 _PATIENCE_S = 30.0
-# Making so small a file is over by then: what is written later is written by the run.
+# What is written so long after the last byte was made is written by the run.
 _MAKING_S = 0.15
+
+
+def _is_made(path: Path) -> bool:
+    """Whether the file has its data, which are made from its first byte to its last."""
+    return path.exists() and any(path.read_bytes()[-16:])
 
 
 def _kill_in_mid_run(folder: Path, words: list[str]) -> None:
@@ -29,7 +34,7 @@ def _kill_in_mid_run(folder: Path, words: list[str]) -> None:
         end, made = time.monotonic() + _PATIENCE_S, None
         while time.monotonic() < end:
             time.sleep(0.01)
-            written = path.stat().st_mtime if path.exists() and path.stat().st_size else None
+            written = path.stat().st_mtime if _is_made(path) else None
             made = made or written
             if made and written and written - made > _MAKING_S:
                 break
