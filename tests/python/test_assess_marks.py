@@ -103,7 +103,7 @@ def test_a_providers_limit_of_writes_marks_the_writes_and_no_reads(tmp_path: Pat
 
     def truth(asked: Asked, _number: int) -> Truth:
         if not asked["write_percent"]:
-            return replace(CLEAN, servers=1, read_us=5_000.0)
+            return replace(CLEAN, servers=1, read_us=5_000.0 * asked["block_bytes"] / 4096)
         return replace(CLEAN, servers=1, read_us=200.0, write_us=200.0, durable_us=200.0)
 
     one = assessed(tmp_path, truth)

@@ -257,6 +257,36 @@ def test_what_a_warning_explains_is_not_put_down_to_the_device(name: str) -> Non
     assert name in fired(([warned(one, "unknown") for one in results], raid))
 
 
+@pytest.mark.parametrize(("kind", "writes"), [("reads", 0), ("writes", 100)])
+@pytest.mark.parametrize("others", [9_000.0, 1_000.0], ids=["quicker", "slower"])
+def test_a_limit_of_reads_or_of_writes_hid_behind_the_other_kind(
+    kind: str, writes: int, others: float
+) -> None:
+    """Some providers limit them apart: all rates together have no plateau that all end at."""
+
+    def loads(write: int, random: int, *points: tuple[int, int, float]) -> list[Result]:
+        return [
+            fabricated(depth=depth, block_bytes=kib << 10, rates=rate, write=write, random=random)
+            for depth, kib, rate in points
+        ]
+
+    limited_kind = [
+        *loads(writes, 100, (4, 4, 3_000.0), (16, 16, 3_010.0)),
+        *loads(writes, 0, (16, 64, 2_990.0)),
+    ]
+    free_kind = loads(100 - writes, 100, (4, 4, others), (16, 16, others * 0.7))
+    found = [one for one in find([*limited_kind, *free_kind]) if one.rule == "provisioned-limit"]
+    (evidence,) = [one.evidence for one in found]
+    assert evidence == (
+        f"3 loads of {kind} alone with 4 to 16 outstanding and blocks of 4 KiB to 64 KiB all gave "
+        "2,990 to 3,010 IOPS."
+    )
+    # A device may carry so many random ones of any block by itself.
+    random = loads(writes, 100, (4, 4, 3_000.0), (16, 16, 3_010.0), (16, 64, 2_990.0))
+    is_found = "provisioned-limit" in fired(([*random, *free_kind], None))
+    assert is_found == (others < 3_000)
+
+
 def test_a_stall_that_the_end_of_the_run_cut_off_is_a_stall_too() -> None:
     words = "The measured time ended in a stall: 32 I/Os were in flight, the oldest for 2.378 s."
     assert fired(([fabricated(warnings=[("stalled_at_end", words)])], None)) == ["stalled"]

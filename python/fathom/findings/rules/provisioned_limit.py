@@ -25,6 +25,7 @@ _LEAST_RUNS = 3
 _DEPTHS = 4
 _BLOCKS = 2
 _BLOCKS_OF_A_LIMIT = 4
+_KINDS = {0.0: "reads", 100.0: "writes"}
 _REMEDY = (
     "Compare it with what the provider sold (IOPS and MiB/s of the volume and of the instance); "
     "without a provider, with the link and the controller. Beyond a limit more load only waits: "
@@ -36,13 +37,33 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Look for a plateau that neither depth nor block moves."""
     free = [one for one in evidence.observed if _is_free(one)]
     rates: tuple[tuple[str, Callable[[Observed], float], bool], ...] = (
-        ("IOPS", lambda one: one.iops, False),
+        ("IOPS", _iops, False),
         ("MiB/s", lambda one: one.result.total.mib_per_s, True),
     )
+    together: list[Observed] = []
     for unit, rate, is_throughput in rates:
         flat = _plateau(free, rate)
         if _is_a_limit(flat, is_throughput=is_throughput):
-            yield _noticed(flat, unit, rate)
+            together += flat
+            yield _noticed(flat, free, unit, rate)
+    yield from _of_one_kind(free, together)
+
+
+def _of_one_kind(free: Sequence[Observed], together: Sequence[Observed]) -> Iterator[Noticed]:
+    """Look for limits that a provider sets for reads and for writes, beside those found together.
+
+    Only of IOPS: what a device writes in a second may be the same for all that is large enough.
+    """
+    for percent in _KINDS:
+        own = [one for one in free if one.load.write_percent == percent]
+        is_known = any(one.load.write_percent == percent for one in together)
+        flat = [] if is_known or len(own) == len(free) else _plateau(own, _iops)
+        if _is_a_limit(flat, is_throughput=False) and _carries_all_alike(flat):
+            yield _noticed(flat, free, "IOPS", _iops)
+
+
+def _iops(one: Observed) -> float:
+    return one.iops
 
 
 def _plateau(free: Sequence[Observed], rate: Callable[[Observed], float]) -> list[Observed]:
@@ -73,25 +94,41 @@ def _is_a_limit(flat: Sequence[Observed], *, is_throughput: bool) -> bool:
         return False
     if _reach([one.load.block_bytes for one in flat]) < _BLOCKS:
         return False
-    # A device may carry no more of one kind; what carries all kinds alike is a limit above it.
+    return not is_throughput or _carries_all_alike(flat)
+
+
+def _carries_all_alike(flat: Sequence[Observed]) -> bool:
+    """Whether random and sequential I/O of any block do the same, as no device does by itself."""
     places = {one.load.random_percent for one in flat}
     blocks = _reach([one.load.block_bytes for one in flat])
-    return not is_throughput or (len(places) > 1 and blocks >= _BLOCKS_OF_A_LIMIT)
+    return len(places) > 1 and blocks >= _BLOCKS_OF_A_LIMIT
 
 
 def _reach(values: Sequence[int]) -> float:
     return max(values) / max(min(values), 1)
 
 
-def _noticed(flat: Sequence[Observed], unit: str, rate: Callable[[Observed], float]) -> Noticed:
+def _kind_words(flat: Sequence[Observed], free: Sequence[Observed]) -> str:
+    """Say of which kind all of them are, if others are not."""
+    kinds, measured = ({one.load.write_percent for one in runs} for runs in (flat, free))
+    kind = _KINDS.get(min(kinds))
+    return f" of {kind} alone" if len(kinds) == 1 < len(measured) and kind else ""
+
+
+def _noticed(
+    flat: Sequence[Observed],
+    free: Sequence[Observed],
+    unit: str,
+    rate: Callable[[Observed], float],
+) -> Noticed:
     rates = [rate(one) for one in flat]
     blocks = [one.load.block_bytes for one in flat]
     depths = [one.load.outstanding for one in flat]
     sure: Confidence = "likely" if _reach(blocks) >= _BLOCKS_OF_A_LIMIT else "possible"
     words = (
-        f"{len(flat)} loads with {min(depths)} to {max(depths)} outstanding and blocks of "
-        f"{size_words(min(blocks))} to {size_words(max(blocks))} all gave "
-        f"{rate_words(min(rates))} to {rate_words(max(rates))} {unit}."
+        f"{len(flat)} loads{_kind_words(flat, free)} with {min(depths)} to {max(depths)} "
+        f"outstanding and blocks of {size_words(min(blocks))} to {size_words(max(blocks))} "
+        f"all gave {rate_words(min(rates))} to {rate_words(max(rates))} {unit}."
     )
     return Noticed(words, _REMEDY, sure, flat)
 
@@ -106,7 +143,8 @@ RULE = Rule(
         "At least three loads that are not paced and past the page cache, within 3 % of one "
         "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "
         "with 4 times the outstanding and twice the block, or MiB/s, random and sequential, "
-        "with 4 times the block. *Likely* if blocks differ by 4 times, else *possible*."
+        "with 4 times the block; of reads or of writes alone only IOPS, random and sequential, "
+        "with 4 times both. *Likely* if blocks differ by 4 times, else *possible*."
     ),
     place=40,
 )
