@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fathom.cli import main
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.store import Store
 
 HERE = Path(__file__).parent
@@ -272,3 +273,22 @@ def test_a_result_whose_histogram_lost_a_bucket_is_refused(tmp_path: Path) -> No
     (tmp_path / "a.json").write_text(json.dumps(raw))
     code, _output, errors = command("import", tmp_path / "a.json")
     assert (code, f"a histogram tells {part['count']} I/Os" in errors) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"words of somebody\n" * 99, b"", b"SQLite format 3\0" + bytes(99), b"\x7fELF" + bytes(999)],
+    ids=["words", "nothing", "a damaged database", "a program"],
+)
+def test_what_nobody_can_import_left_an_empty_store(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    new = tmp_path / "new.sqlite"
+    code, _output, errors = command("import", tmp_path / "file", "--store", new)
+    assert code == EXIT_INVALID, errors
+    assert "error: " in errors
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    # One that holds a result makes it.
+    code, output, errors = command("import", tmp_path / "file", BLOG, "--store", new)
+    assert code == EXIT_FAILED, errors
+    assert "run 1: " in output
+    assert new.exists()

@@ -35,6 +35,7 @@ TYPED = {
         ["look", MISSING],
         ["fill", MISSING],
         ["fill", "--size", "1M", MISSING],
+        ["fill", FOREIGN],
         ["condition", "--wipc", "--yes", MISSING],
         ["condition", "--wdpc", "--yes", "-d1", MISSING],
         ["condition", "--wipc", "--yes", FOREIGN],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DryRunOption",
     "JsonOption",
+    "LaterStore",
     "RedactOption",
     "RunnerOption",
     "StoreOption",
@@ -129,6 +130,30 @@ def opened_store(where: str | None, *, make: bool = True) -> Iterator[stores.Sto
             yield store
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+class LaterStore(AbstractContextManager["LaterStore"]):
+    """A store that is opened when it is needed, and made only for what is to be saved in it."""
+
+    def __init__(self, where: str | None) -> None:
+        """Take where it is, or is to be."""
+        self._where = where
+        self._opened: ExitStack = ExitStack()
+        self._store: stores.Store | None = None
+
+    def __exit__(self, *error: object) -> None:
+        """Close it, if it was opened."""
+        self._opened.close()
+
+    def known(self) -> stores.Store | None:
+        """Return it if there is one already."""
+        return self.made() if self._store or is_there(self._where) else None
+
+    def made(self) -> stores.Store:
+        """Return it, and make it if there is none; what goes wrong ends the command in words."""
+        if self._store is None:
+            self._store = self._opened.enter_context(opened_store(self._where))
+        return self._store
 
 
 @contextmanager

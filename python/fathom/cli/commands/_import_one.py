@@ -15,8 +15,8 @@ from fathom._files import check_regular
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.cli.common import LaterStore
     from fathom.imported import ImportedResult, OwnRun, Reading, UnparsedLine
-    from fathom.store import Store
 
 __all__ = ["STDIN", "Imported", "import_one"]
 
@@ -59,7 +59,7 @@ class Imported:
 
 
 def import_one(  # noqa: PLR0913 - All but the first two are the command's options.
-    store: Store,
+    later: LaterStore,
     name: str,
     form: str | None,
     label: str | None,
@@ -74,12 +74,13 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
     """
     try:
         if name != STDIN and _is_store(name):
-            return _copied(store, name)
+            return _copied(later, name)
         content = _content(name)
-        if not again and (before := store.imports.run_ids(content)):
+        known = None if again else later.known()
+        if known is not None and (before := known.imports.run_ids(content)):
             return Imported(name, before=[*before])
         reading = tools.read_source(content, form, name)
-        return _saved(store, reading, content, name, label, again=again)
+        return _saved(later, name, reading, content, label, again=again)
     except imported.UnknownFormatError as error:
         return Imported(name, error=f"{error}") if is_named else Imported(name, skipped=f"{error}")
     except OSError as error:
@@ -97,9 +98,10 @@ def _is_store(name: str) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _copied(store: Store, name: str) -> Imported:
+def _copied(later: LaterStore, name: str) -> Imported:
     """Copy all that another store has."""
     with stores.Store(name) as source:
+        store = later.made()
         done = stores.copy_store(source, store)
         labels = {one.id: one.label for one in store.runs.list()}
     return Imported(
@@ -111,16 +113,24 @@ def _copied(store: Store, name: str) -> Imported:
     )
 
 
-def _saved(  # noqa: PLR0913 - All but the first three are the command's options.
-    store: Store, reading: Reading, content: bytes, name: str, label: str | None, *, again: bool
+def _saved(  # noqa: PLR0913 - All but the first four are the command's options.
+    later: LaterStore,
+    name: str,
+    reading: Reading,
+    content: bytes,
+    label: str | None,
+    *,
+    again: bool,
 ) -> Imported:
+    if not (reading.own or reading.results):
+        return _without_results(name, reading)
+    imports = later.made().imports
     if reading.own:
-        saved = store.imports.save_own(reading.own, content, name, label=label, again=again)
+        saved = imports.save_own(reading.own, content, name, label=label, again=again)
     else:
-        found = store.imports.save(reading.results, content, name, label=label, again=again)
+        found = imports.save(reading.results, content, name, label=label, again=again)
         saved = [(run_id, True) for run_id in found]
     told: tuple[ImportedResult | OwnRun, ...] = (*reading.own, *reading.results)
-    is_empty = not (reading.results or reading.own or reading.configurations)
     return Imported(
         name,
         runs=[run_id for run_id, is_new in saved if is_new],
@@ -128,7 +138,15 @@ def _saved(  # noqa: PLR0913 - All but the first three are the command's options
         titles=[_title(one) for one, (_id, is_new) in zip(told, saved, strict=False) if is_new],
         unparsed=[*reading.unparsed],
         configurations=dict(reading.configurations),
-        error="it holds no result; nothing was imported" if is_empty else None,
+    )
+
+
+def _without_results(name: str, reading: Reading) -> Imported:
+    return Imported(
+        name,
+        unparsed=[*reading.unparsed],
+        configurations=dict(reading.configurations),
+        error=None if reading.configurations else "it holds no result; nothing was imported",
     )
 
 

@@ -12,7 +12,7 @@ import typer
 
 from fathom import tools
 from fathom.cli.commands._import_one import STDIN, Imported, import_one
-from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
+from fathom.cli.common import JsonOption, LaterStore, StoreOption, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import one_line
 
@@ -62,9 +62,9 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
         )
     names = _names(files)
     told: list[Imported] = []
-    with opened_store(store) as opened:
+    with LaterStore(store) as later:
         for name, is_named in names:
-            told.append(import_one(opened, name, form, label, again=again, is_named=is_named))
+            told.append(import_one(later, name, form, label, again=again, is_named=is_named))
             if not as_json:
                 _tell(told[-1], all_lines=all_lines)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from fathom.experiments.prepare.target import described_error, refuse_address, t
 from fathom.experiments.prepare.write import WritePlan, begin, taken_up, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fathom.experiments.prepare._pieces import Piece
     from fathom.experiments.prepare._survey import Survey
@@ -135,6 +135,8 @@ def check_fill(path: str | os.PathLike[str], asked: Asked) -> None:
     ------
     InvalidRequestError
         If the target is of a kind or size that cannot be filled so.
+    RefusedError
+        If a file has data that Fathom has not made.
     FathomError
         If there is too little room, or the target cannot be read or written.
 
@@ -146,7 +148,10 @@ def check_fill(path: str | os.PathLike[str], asked: Asked) -> None:
     if _is_new(Path(path)):
         _check_new(Path(path), asked.size_bytes)
     else:
-        _wanted_bytes(target_facts(path), asked)
+        target = target_facts(path)
+        _wanted_bytes(target, asked)
+        if not asked.only_missing and _has_data(target):
+            refuse_foreign(target, asked.permission)
 
 
 def plan_fill(
@@ -189,10 +194,7 @@ def _planned(
 ) -> int:
     target = target_facts(path)
     size_bytes = _wanted_bytes(target, asked)
-    try:
-        missing = _where(target, asked, size_bytes, is_new=is_new)
-    except OSError as error:
-        raise described_error(target.path, "it cannot be read", error) from error
+    missing = _where(target, asked, size_bytes, is_new=is_new)
     repeating = asked.dedupe_percent > 0
     block = _REPEATING_BLOCK_BYTES if repeating else _BLOCK_BYTES
     total = sum(end - start for start, end in missing.spans)
@@ -325,14 +327,26 @@ def _wanted_bytes(target: TargetFacts, asked: Asked) -> int:
 
 
 def _where(target: TargetFacts, asked: Asked, size_bytes: int, *, is_new: bool) -> Missing:
-    layout = target_layout(target)
-    if not target.is_device and not is_new:
-        _check_room(Path(target.path), layout.hole_bytes)
-    if asked.only_missing:
-        return missing_spans(target.path, layout, size_bytes)
-    if layout.written and not is_new:
-        refuse_foreign(target, asked.permission)
+    with _told_if_unreadable(target):
+        layout = target_layout(target)
+        if not target.is_device and not is_new:
+            _check_room(Path(target.path), layout.hole_bytes)
+        if asked.only_missing:
+            return missing_spans(target.path, layout, size_bytes)
     return Missing([(0, size_bytes)], 0)
+
+
+def _has_data(target: TargetFacts) -> bool:
+    with _told_if_unreadable(target):
+        return bool(target_layout(target).written)
+
+
+@contextmanager
+def _told_if_unreadable(target: TargetFacts) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise described_error(target.path, "it cannot be read", error) from error
 
 
 def _checked(path: str, pieces: Sequence[Piece]) -> Survey | None:
