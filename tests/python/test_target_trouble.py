@@ -55,6 +55,36 @@ def test_nothing_is_tried_behind_the_first_run(  # noqa: PLR0913, PLR0917 - Case
         assert sum(step.state == "failed" for step in steps) == 1
 
 
+@pytest.mark.parametrize(
+    ("verb", "module", "more"),
+    [("repeat", "repeat", ()), ("compare", "_compare_turns", ("--run", "-o1", "-o2"))],
+)
+def test_a_repetition_that_failed_did_not_say_how_it_goes_on(  # noqa: PLR0913, PLR0917 - Cases.
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    module: str,
+    more: tuple[str, ...],
+) -> None:
+    place = f"fathom.cli.commands.{module}.refuse_what_cannot_run"
+    monkeypatch.setattr(place, lambda *_, **__: None)
+    path, load = tmp_path / "x.dat", ("-b4K", "-d1", "-W0", "--stop-ios=9")
+    monkeypatch.setattr(
+        sys, "argv", ["fathom", verb, "--pilot", "2", "--most", "2", *more, *load, str(path)]
+    )
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().err
+    assert "does not exist" in told
+    assert told.endswith(f"; go on then with: fathom {verb} --resume e1\n")
+    path.write_bytes(bytes(1 << 20))
+    monkeypatch.setattr(sys, "argv", ["fathom", verb, "--resume", "e1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code, capsys.readouterr().err
+
+
 def test_a_target_that_opens_is_not_to_blame(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes(bytes(4096))

@@ -14,7 +14,7 @@ from fathom.hosts import rates_sentence
 if TYPE_CHECKING:
     from typer.core import TyperOption
 
-__all__ = ["chosen_fleet", "fleet_options", "resumed_by", "tell_fleet"]
+__all__ = ["chosen_fleet", "fleet_options", "resumed_by", "tell_fleet", "then_resumed_by"]
 
 _given: dict[str, Any] = {}
 
@@ -78,6 +78,11 @@ def resumed_by(verb: str, which: str = "last") -> str:
     """Return the command that goes on with an experiment, and names its fleet as it was named."""
     fleet = chosen_fleet()
     return shlex.join(["fathom", verb, "--resume", which, *(fleet.words() if fleet else [])])
+
+
+def then_resumed_by(verb: str, experiment_id: int) -> str:
+    """Return what stands behind a reason, whose remedy it names, for which an experiment ended."""
+    return f"; go on then with: {resumed_by(verb, f'e{experiment_id}')}"
 
 
 def tell_fleet() -> None:

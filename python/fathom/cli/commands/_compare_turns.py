@@ -20,7 +20,7 @@ from fathom.cli.commands._resumed import (
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.fleet_choice import resumed_by, tell_fleet
+from fathom.cli.fleet_choice import resumed_by, tell_fleet, then_resumed_by
 from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.engine import load_of
@@ -73,7 +73,7 @@ def interleaved(wish: Turns, where: str | None) -> None:
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found.failure is not None:
-        fail(found.failure, EXIT_FAILED)
+        fail(found.failure + then_resumed_by("compare", found.experiment_id), EXIT_FAILED)
     if found.comparison is not None:
         judge(found.comparison, wish.verdict)
 

@@ -34,7 +34,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.fleet_choice import resumed_by, tell_fleet
+from fathom.cli.fleet_choice import resumed_by, tell_fleet, then_resumed_by
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, text_table
 from fathom.units import clock_words, counted
@@ -114,7 +114,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found.failure is not None:
-        fail(found.failure, EXIT_FAILED)
+        fail(found.failure + then_resumed_by("repeat", found.experiment_id), EXIT_FAILED)
 
 
 def _estimate(where: str | None, kind: str, load: list[str]) -> Estimate | None:

@@ -20,7 +20,7 @@ from fathom.cli.commands._resumed import (
 )
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED
-from fathom.cli.fleet_choice import chosen_fleet, resumed_by
+from fathom.cli.fleet_choice import chosen_fleet, resumed_by, then_resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.runs import console, text_table
 from fathom.engine import load_of
@@ -75,8 +75,7 @@ def scale(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
     show_scaling(found, name, as_json=as_json)
     if found.failure is not None:
-        again = resumed_by("scale", f"e{found.experiment_id}")
-        fail(f"{found.failure}; go on then with: {again}", EXIT_FAILED)
+        fail(found.failure + then_resumed_by("scale", found.experiment_id), EXIT_FAILED)
 
 
 def _usable_fleet(words: list[str], permission: Permission) -> FleetAddress:

@@ -27,7 +27,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED
-from fathom.cli.fleet_choice import resumed_by, tell_fleet
+from fathom.cli.fleet_choice import resumed_by, tell_fleet, then_resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.sweep import show_forecast, show_sweep
 from fathom.experiments import sweep as sweeps
@@ -192,8 +192,7 @@ def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
         show_sweep(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.ended_by is not None:
-        again = resumed_by("sweep", f"e{found.experiment_id}")
-        fail(f"{found.ended_by}; go on then with: {again}", EXIT_FAILED)
+        fail(found.ended_by + then_resumed_by("sweep", found.experiment_id), EXIT_FAILED)
     if found.count("failed"):
         failed = found.count("failed")
         why = next(one.failure for one in found.cells if one.source == "failed")

@@ -28,7 +28,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.fleet_choice import resumed_by, tell_fleet
+from fathom.cli.fleet_choice import resumed_by, tell_fleet, then_resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.tune import show_tune, show_tune_forecast
 from fathom.experiments import tune as tuning
@@ -163,8 +163,7 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
         show_tune(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.ended_by is not None:
-        again = resumed_by("tune", f"e{found.experiment_id}")
-        fail(f"{found.ended_by}; go on then with: {again}", EXIT_FAILED)
+        fail(found.ended_by + then_resumed_by("tune", found.experiment_id), EXIT_FAILED)
     if found.threads is None:
         made = any(point.figures is not None for point in found.points)
         why = next((point.failure for point in found.points if point.failure), None)
