@@ -8,19 +8,21 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
 from commands import COMMAND
 from fathom._hanging import HangingError, must_answer, within
+from fathom.errors import TargetError
+from fathom.experiments.first_look import look_at
 from fathom.store import Store
 from fathom.store import summary as _summary
 from fathom.store.summary import target_rows
 from hanging_fs import hanging_fs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hanging_fs import HangingFs
 
@@ -124,6 +126,21 @@ def test_a_look_before_the_first_run_took_no_notice_of_io_timeout(
     assert "--io-timeout" in told
     assert "Traceback" not in told
     assert not Path(os.environ["FATHOM_STORE"]).exists()
+
+
+def test_each_load_of_a_sweep_was_looked_at_on_a_target_that_hangs(hung: HangingFs) -> None:
+    target = str(hung.folder / "x.dat")
+    looked: list[Sequence[str]] = []
+
+    def told(load: Sequence[str]) -> list[Any]:
+        looked.append(load)
+        return [fathom.explain(load)]
+
+    look = look_at([["-d1", f"-o{depth}", *LOAD, target] for depth in (1, 2, 4)], told)
+    assert len(looked) == 1
+    (wrong,) = look.wrong
+    assert isinstance(wrong, TargetError)
+    assert f"cannot look at '{target}'" in str(wrong)
 
 
 def test_what_would_be_run_on_a_target_that_hangs_is_an_error(hung: HangingFs) -> None:

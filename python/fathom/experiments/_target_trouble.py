@@ -13,7 +13,7 @@ import stat
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
 from fathom._hanging import LOOK_S, HangingError, within
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from fathom._request_parts import Target
     from fathom.result import Result
 
-__all__ = ["has_a_bad_target", "no_further_load", "refuse_a_bad_target"]
+__all__ = ["Trouble", "no_further_load", "refuse_a_bad_target", "target_trouble"]
+
+Trouble = Literal["hangs", "cannot be used"]
 
 # A target that is in use may be free for the next run.
 _PASSING = (errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -85,12 +87,15 @@ def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:
         If one of them cannot be used; the message is that of the run.
 
     """
-    if has_a_bad_target(arguments):
+    if target_trouble(arguments) is not None:
         raise TargetError(f"{failure}; no other load was tried")
 
 
-def has_a_bad_target(arguments: Sequence[str]) -> bool:
-    """Whether one of the targets cannot be used, whatever the load; nothing is made or written."""
+def target_trouble(arguments: Sequence[str]) -> Trouble | None:
+    """Return what keeps one of the targets from being used, whatever the load; None if nothing.
+
+    Nothing is made or written.
+    """
     with warnings.catch_warnings():
         # The run has told them.
         warnings.simplefilter("ignore")
@@ -99,9 +104,10 @@ def has_a_bad_target(arguments: Sequence[str]) -> bool:
     asked_s = [span.faults.io_timeout_s for span in spans if span.faults.io_timeout_s]
     limit_s = min([LOOK_S, *asked_s])
     try:
-        return within(limit_s, "look at the targets", lambda: any(map(_is_bad, targets)))
+        is_bad = within(limit_s, "look at the targets", lambda: any(map(_is_bad, targets)))
     except HangingError:
-        return True
+        return "hangs"
+    return "cannot be used" if is_bad else None
 
 
 def _is_bad(target: Target) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, RefusedError, TargetError
-from fathom.experiments._target_trouble import has_a_bad_target
+from fathom.experiments._target_trouble import target_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +59,11 @@ def look_at(
         try:
             told += explain_load(load)
         except InvalidRequestError as error:
-            wrong.append(TargetError(str(error)) if has_a_bad_target(load) else error)
+            trouble = target_trouble(load)
+            wrong.append(TargetError(str(error)) if trouble else error)
+            if trouble == "hangs":
+                # Another load would wait as long.
+                break
     return FirstLook(told, wrong)
 
 
