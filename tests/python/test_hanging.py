@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -141,6 +142,34 @@ def test_each_load_of_a_sweep_was_looked_at_on_a_target_that_hangs(hung: Hanging
     (wrong,) = look.wrong
     assert isinstance(wrong, TargetError)
     assert f"cannot look at '{target}'" in str(wrong)
+
+
+# The process has functions of C to run at its end, as others may have, which take a while.
+ENDING = """
+import ctypes, sys, threading, time, fathom
+look = getattr(fathom, sys.argv[1])
+threading.Thread(target=look, args=[["-W0", *sys.argv[2:]]], daemon=True).start()
+time.sleep(0.5)
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(libc.sleep, ctypes.c_void_p(2), None)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["explain", "-d1"], ["explain", "-d1", "--io-timeout=1"], ["run", "-d1"], ["run", "-d60"]],
+    ids=["it hangs", "it times out", "it is done", "it measures"],
+)
+def test_a_thread_that_was_left_alone_ended_the_process_by_force(
+    hung: HangingFs, tmp_path: Path, words: list[str]
+) -> None:
+    """Whoever asks for Python once it has ended: *exception not rethrown*, exit code -6."""
+    target = hung.folder / "x.dat" if words[0] == "explain" else tmp_path / "x.dat"
+    (tmp_path / "x.dat").write_bytes(bytes(1 << 20))
+    command = [sys.executable, "-c", ENDING, *words, str(target)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=-1, text=True) as process:
+        _, told = ended(process, hung)
+    assert (process.returncode, told) == (0, "")
 
 
 def test_what_would_be_run_on_a_target_that_hangs_is_an_error(hung: HangingFs) -> None:

@@ -6,6 +6,7 @@
 mod events;
 mod words;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
@@ -42,6 +43,35 @@ create_exception!(fathom, RefusedError, FathomError, "Refused, to protect data."
 
 /// How often Python's signals are looked at while a run is under way.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+thread_local! {
+    static IS_FIRST: OnceCell<bool> = const { OnceCell::new() };
+}
+
+/// Whether this is the first thread of the process: the one that Python tells of signals, and that ends it.
+fn is_first_thread(py: Python<'_>) -> bool {
+    let look = || {
+        let threading = py.import("threading")?;
+        let own = threading.call_method0("get_ident")?;
+        threading.call_method0("main_thread")?.getattr("ident")?.eq(own)
+    };
+    // Only the first one is left while the interpreter ends, and can no longer import.
+    IS_FIRST.with(|known| *known.get_or_init(|| look().unwrap_or(true)))
+}
+
+/// Does something without the interpreter lock. Another thread than the first one may be left alone by whoever
+/// waits for it, and the interpreter be gone when its work is done: it comes back no more then, as whoever asks
+/// for the lock is ended by force, and the whole process with it.
+fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    let is_first = is_first_thread(py);
+    py.detach(|| {
+        let done = work();
+        while !is_first && Python::try_attach(|_| ()).is_none() {
+            thread::park();
+        }
+        done
+    })
+}
 
 /// The version of the engine.
 #[pyfunction]
@@ -122,7 +152,7 @@ fn login_wanted(py: Python<'_>, address: &str) -> PyResult<Option<(String, Optio
     let looking = thread::spawn(move || network::login_wanted(&remote));
     while !looking.is_finished() {
         py.check_signals()?;
-        py.detach(|| thread::sleep(Duration::from_millis(5)));
+        detached(py, || thread::sleep(Duration::from_millis(5)));
     }
     let wanted = looking.join().ok().flatten();
     Ok(wanted.map(|wanted| (wanted.server, wanted.user)))
@@ -139,7 +169,7 @@ fn log_in(user: &str, password: String) {
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn forbidden_path(py: Python<'_>, path: PathBuf, stores: Vec<PathBuf>) -> Option<String> {
-    let found = py.detach(|| guard::forbidden_path(&path, &[], &stores));
+    let found = detached(py, || guard::forbidden_path(&path, &[], &stores));
     found.map(|finding| finding.to_string())
 }
 
@@ -178,8 +208,12 @@ fn explain_job(
 ) -> PyResult<String> {
     let (job, _) = permitted(py, &asked, permission, stores)?;
     let interruption = Mutex::new(None);
+    let is_first = is_first_thread(py);
     // A signal is looked for only where somebody waits.
     let is_due = || {
+        if !is_first {
+            return false;
+        }
         let signal = Python::attach(|py| py.check_signals().err());
         let is_wanted = signal.is_some();
         if is_wanted {
@@ -187,7 +221,7 @@ fn explain_job(
         }
         is_wanted
     };
-    let explained = py.detach(|| explain(&job, &is_due));
+    let explained = detached(py, || explain(&job, &is_due));
     if let Some(error) = interruption.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
@@ -225,7 +259,7 @@ fn run_job(
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn merge_results(py: Python<'_>, parts: Vec<Part>, tolerance: f64) -> PyResult<String> {
-    py.detach(|| {
+    detached(py, || {
         let merged = RunResult::merge_within(results_of(&parts)?, tolerance);
         let text = merged.map(|merged| json::write_compact(&merged));
         give_back_memory();
@@ -237,7 +271,7 @@ fn merge_results(py: Python<'_>, parts: Vec<Part>, tolerance: f64) -> PyResult<S
 /// Raises an error if a text is no result.
 #[pyfunction]
 fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
-    let read = py.detach(|| json::read(text).map(drop));
+    let read = detached(py, || json::read(text).map(drop));
     read.map_err(|error| FathomError::new_err(error.to_string()))
 }
 
@@ -339,7 +373,7 @@ impl Run {
     /// The next event as JSON, after at most 50 ms; empty if there was none, nothing once the run is over.
     fn next_event(&self, py: Python<'_>) -> Option<String> {
         let Ok(handle) = self.handle() else { return None };
-        match py.detach(|| handle.next(SIGNAL_CHECK)) {
+        match detached(py, || handle.next(SIGNAL_CHECK)) {
             Next::Event(told) => Some(json::write_event(&told)),
             Next::Nothing => Some(String::new()),
             Next::Over => None,
@@ -349,13 +383,13 @@ impl Run {
     /// Ends it without its result, if that was not given.
     fn close(&self, py: Python<'_>) {
         let handle = self.0.lock().ok().and_then(|mut handle| handle.take());
-        py.detach(|| drop(handle));
+        detached(py, || drop(handle));
     }
 
     /// The result as JSON, once the run is over, and why it failed, sentence by sentence.
     fn result(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
         let handle = self.handle()?;
-        let finished = py.detach(|| handle.finish()).ok_or_else(given)?;
+        let finished = detached(py, || handle.finish()).ok_or_else(given)?;
         drop(self.0.lock().ok().and_then(|mut held| held.take()));
         let finished = finished.map_err(translate)?;
         Ok((json::write(&finished.result), finished.failures))
@@ -382,7 +416,7 @@ impl Seen {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self(py.detach(|| prepare::Seen::look(&path))?))
+        Ok(Self(detached(py, || prepare::Seen::look(&path))?))
     }
 }
 
@@ -398,7 +432,7 @@ fn adopt_targets(
 ) -> PyResult<()> {
     let (job, _) = permitted(py, &asked, Permission::default(), stores)?;
     let seen = seen.get();
-    py.detach(|| adopt(&job, &seen.0)).map_err(translate)
+    detached(py, || adopt(&job, &seen.0)).map_err(translate)
 }
 
 /// The permission to write what a request writes, held while another program does so.
@@ -411,7 +445,7 @@ impl Loan {
     /// what the files hold then decides whose they are.
     fn end(&mut self, py: Python<'_>, session: u32) {
         let Some(loan) = self.0.take() else { return };
-        py.detach(|| if session == 0 { drop(loan) } else { loan.end(session) });
+        detached(py, || if session == 0 { drop(loan) } else { loan.end(session) });
     }
 }
 
@@ -526,7 +560,7 @@ fn followed(
 ) -> PyResult<(Finished, Option<PyErr>)> {
     let mut interruption = None;
     loop {
-        let told = match py.detach(|| handle.next(SIGNAL_CHECK)) {
+        let told = match detached(py, || handle.next(SIGNAL_CHECK)) {
             Next::Over => break,
             Next::Nothing => Ok(()),
             Next::Event(told) => {
@@ -542,7 +576,7 @@ fn followed(
             interruption.get_or_insert(error);
         }
     }
-    match (py.detach(|| handle.result()), interruption) {
+    match (detached(py, || handle.result()), interruption) {
         (Ok(finished), interruption) => Ok((finished, interruption)),
         (Err(_), Some(interruption)) => Err(interruption),
         (Err(error), None) => Err(translate(error)),

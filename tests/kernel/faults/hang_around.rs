@@ -1,7 +1,8 @@
 //! A target that hangs around the load: before it, between time spans, afterwards, and while it is verified.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -82,6 +83,33 @@ fn each_step_that_hangs_ends_the_run_and_is_told_with_its_target() {
         assert_eq!(spans.len(), 1, "{asked:?} {file}");
         let reason = spans[0]["outcome"]["failed"].as_str().unwrap();
         assert!(told.contains(reason), "{reason}: {told}");
+    }
+}
+
+#[test]
+fn what_would_be_written_to_a_file_that_hangs_was_told_by_nothing_that_timed_out() {
+    let bench = Bench::new();
+    for (asked, file, options, doing) in [
+        (Asked::Look, "there.dat", "", "look at '"),
+        (Asked::Open, "there.dat", "-w50", "find out who uses '"),
+        (Asked::Read, "there.dat", "-w50", "look at what '"),
+        (Asked::Look, "there.dat", "-w50 -c16M", "look at '"),
+        (Asked::Read, "there.dat", "-w50 -c16M", "look at what '"),
+    ] {
+        let Some(system) = mount() else { return };
+        system.hang(asked, file);
+        let path = system.path(file);
+        let load = format!("-d600 -b4K -r --io-timeout=1 {options} {}", path.display());
+        let mut command = bench.command(&format!("--explain {load}"));
+        let mut explaining = command.stderr(Stdio::piped()).spawn().unwrap();
+        // It cannot end before the kernel comes back.
+        let told = BufReader::new(explaining.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let told = told.into_iter().find(|line| line.contains("--io-timeout")).unwrap();
+        assert!(system.held() > 0, "nothing hung");
+        system.release();
+        assert_eq!(explaining.wait().unwrap().code(), Some(1), "{asked:?} {options}: {told}");
+        let words = format!("ERROR: cannot {doing}{}'", path.display());
+        assert!(told.contains(&words), "{asked:?} {options}: {told}");
     }
 }
 

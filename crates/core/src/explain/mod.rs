@@ -19,7 +19,7 @@ use crate::prepare::{self, Created};
 use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, patience_ns, resolved};
-use crate::supervise::supervise;
+use crate::supervise::{supervise, within};
 use crate::verify::table::foresee;
 pub use amount::WriteAmount;
 
@@ -148,17 +148,18 @@ fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
     crate::run::log_in(job)?;
     let host = facts::gather(job.profile(), crate::run::availability(), sink);
     let Resolved { plan, .. } = resolved(job, &host, sink)?;
-    let judgement = guard::judge(&plan, &job.permission);
-    let journal = journal(&plan, &judgement)?;
-    let room = prepare::foresee_room(plan.files());
+    let judgement = guard::judge(&plan, &job.permission, sink);
+    let journal = journal(&plan, &judgement, sink)?;
+    let room = prepare::foresee_room(plan.files(), sink);
     room.map_err(|why| unfit((why.kind(), &why.to_string()), &judgement))?;
-    let labels = labels(&plan, &judgement);
+    let labels = labels(&plan, &judgement, sink);
     let spans = plan.spans.iter();
     let targets = spans.clone().flat_map(|span| {
-        span.targets
-            .iter()
-            .enumerate()
-            .map(|(index, target)| target_of(span, index, (target, &judgement, &labels)))
+        let told = |(index, target): (usize, &TargetPlan)| {
+            let look = || target_of(span, index, (target, &judgement, &labels));
+            within(sink, looking(target.path()), look)
+        };
+        span.targets.iter().enumerate().map(told).collect::<Vec<_>>()
     });
     let tool =
         Tool { name: "Fathom diskspd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
@@ -169,10 +170,14 @@ fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
         would_run: journal.may_be_made
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: plan.files().map(|file| file_to_make(file, job, &judgement)).collect(),
+        files: plan.files().map(|file| file_to_make(file, job, &judgement, sink)).collect(),
         targets: targets.collect(),
         notes: journal.words.into_iter().chain(judgement.unseen.clone()).collect(),
     })
+}
+
+fn looking(path: &Path) -> String {
+    format!("look at '{}'", path.display())
 }
 
 /// What becomes of the journal of the verification, if there is one.
@@ -183,13 +188,13 @@ struct Journal {
 }
 
 /// Looks at the place of the journal, as the run would behind the guard.
-fn journal(plan: &Plan, judgement: &Judgement) -> Result<Journal, Unfit> {
+fn journal(plan: &Plan, judgement: &Judgement, sink: EventSink<'_>) -> Result<Journal, Unfit> {
     let refused = |why: String| Journal { may_be_made: false, words: Some(why) };
     let Some(verify) = &plan.verify else { return Ok(Journal { may_be_made: true, words: None }) };
     if let Some(refusal) = &judgement.journal {
         return Ok(refused(refusal.to_string()));
     }
-    match foresee(verify) {
+    match within(sink, looking(&verify.journal), || foresee(verify)) {
         Ok(replaces) => {
             let words = format!(
                 "The journal '{}' takes the place of that of an earlier run, which has ended.",
@@ -214,8 +219,13 @@ fn unfit((kind, words): (Kind, &str), judgement: &Judgement) -> Unfit {
     Unfit { refusals: refusals.collect(), errors: ResolveErrors(vec![error]) }
 }
 
-fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {
-    let fate = match file.location.storage().fate(file) {
+fn file_to_make(
+    file: &FilePlan,
+    job: &Job,
+    judgement: &Judgement,
+    sink: EventSink<'_>,
+) -> FileToMake {
+    let fate = match within(sink, looking(file.path()), || file.location.storage().fate(file)) {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
         // What cannot be looked at is refused by the guard.
@@ -235,7 +245,7 @@ fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake
 type Labels = BTreeMap<PathBuf, DeviceLabel>;
 
 /// The devices of all targets: those of what is written were looked at as they were judged.
-fn labels(plan: &Plan, judgement: &Judgement) -> Labels {
+fn labels(plan: &Plan, judgement: &Judgement, sink: EventSink<'_>) -> Labels {
     let judged = judgement.verdicts.iter();
     let known = judged.filter_map(|(path, verdict)| Some((path.clone(), verdict.label.clone()?)));
     let mut labels: Labels = known.collect();
@@ -245,7 +255,8 @@ fn labels(plan: &Plan, judgement: &Judgement) -> Labels {
     let paths = targets().map(TargetPlan::path);
     let others: BTreeSet<&Path> = paths.filter(|path| !labels.contains_key(*path)).collect();
     if !others.is_empty() {
-        labels.extend(guard::labels_of(others.into_iter()));
+        let look = || guard::labels_of(others.into_iter());
+        labels.extend(within(sink, "look at the targets".to_owned(), look));
     }
     labels
 }

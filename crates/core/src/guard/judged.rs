@@ -33,19 +33,19 @@ pub struct Judgement {
 
 /// What [`super::check`] would say now, of each path; all claims are given back at once.
 #[must_use]
-pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
+pub fn judge(plan: &Plan, permission: &Permission, sink: EventSink<'_>) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
     let mut checked = Checked::with_descriptors(limits::spare_now(plan));
-    let found = look(&mut checked, &intents, &|_| {});
-    let guard = Guard::new(&machine, found, permission, &|_| {});
+    let found = look(&mut checked, &intents, sink);
+    let guard = Guard::new(&machine, found, permission, sink);
     let verdict = |location: &Location| {
         let storage = location.storage();
         let (finding, label) = (storage.examine(&guard), storage.label(&guard));
         (location.path().to_owned(), Verdict { finding, label })
     };
     let verdicts = guard.here().iter().chain(elsewhere(plan).into_values()).map(verdict).collect();
-    let journal = places::refused_journal(plan, permission, &|_| {});
+    let journal = places::refused_journal(plan, permission, sink);
     Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
 }
 

@@ -140,6 +140,17 @@ fn look<'a>(
     intents.iter().map(&mut take).collect()
 }
 
+/// What a look at what other processes have open does, as a clause.
+fn looking_for_users(found: &[Target<'_>]) -> String {
+    match found {
+        [] => "look at the devices of this host".to_owned(),
+        [one] => format!("find out who uses '{}'", one.path.display()),
+        [first, others @ ..] => {
+            format!("find out who uses '{}' and {} more", first.path.display(), others.len())
+        }
+    }
+}
+
 /// The claims that were taken, each device once.
 #[derive(Default)]
 struct Claims(BTreeMap<Identity, Claim>);
@@ -179,7 +190,7 @@ impl<'a> Guard<'a> {
         sink: EventSink<'a>,
     ) -> Self {
         // What other processes have open is looked at, and may hang like any target.
-        within(sink, "look who uses the targets".to_owned(), || {
+        within(sink, looking_for_users(&found), || {
             // Who only asks for a label reads no tables of other processes.
             let is_needed = !found.is_empty();
             let tables = if is_needed { mounts::tables(machine) } else { Vec::new() };

@@ -69,7 +69,7 @@ impl Seen {
 /// # Errors
 /// If one of them cannot be marked.
 pub fn adopt(plan: &Plan, permission: &Permission, seen: &Seen) -> Result<(), Refusals> {
-    let verdicts = guard::judge(plan, permission).verdicts;
+    let verdicts = guard::judge(plan, permission, &|_| {}).verdicts;
     let refuse = |(path, verdict): (_, guard::Verdict)| match verdict.finding {
         None | Some(Finding::FileWithData(_) | Finding::FileUntold) => None,
         Some(finding) => Some(Refusal { target: path, finding }),

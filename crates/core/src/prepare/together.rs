@@ -21,6 +21,10 @@ struct Wanted {
     room: Space,
 }
 
+fn look(path: &Path) -> String {
+    format!("look at the room for '{}'", path.display())
+}
+
 /// Checks, before the first of them is made, that all files fit together: each alone may fit where their
 /// sum does not. A file that is named several times counts once, with its greatest size. What cannot be
 /// looked at here is reported when that file is made.
@@ -29,7 +33,6 @@ pub fn check_room<'a>(
     sink: EventSink<'_>,
 ) -> Result<(), PrepareError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    let look = |path: &Path| format!("look at the room for '{}'", path.display());
     // The room of a server shows when it is taken.
     let here = |file: &'a FilePlan| Some((file.location.local()?, file.size_bytes));
     for (path, bytes) in files.into_iter().filter_map(here) {
@@ -51,22 +54,26 @@ pub fn check_room<'a>(
 /// What the run would end with.
 pub fn foresee_room<'a>(
     files: impl Iterator<Item = &'a FilePlan> + Clone,
+    sink: EventSink<'_>,
 ) -> Result<(), PrepareError> {
-    check_room(files.clone(), &|_| {})?;
-    files.into_iter().try_for_each(|file| {
-        let Some(path) = file.location.local().map(real_path) else { return Ok(()) };
-        let given_back_bytes = fs::metadata(&path).map_or(0, |found| found.allocated_bytes());
-        match room::check(&path, file.size_bytes, given_back_bytes) {
-            // What else speaks against the file is said where that is looked at. One that is kept takes no
-            // room.
-            Err(why @ (PrepareError::NoSpace { .. } | PrepareError::TooLarge { .. }))
-                if !matches!(super::fate(file), Ok(Created::Kept)) =>
-            {
-                Err(why)
-            }
-            _ => Ok(()),
-        }
+    check_room(files.clone(), sink)?;
+    files.into_iter().try_for_each(|file| match file.location.local() {
+        Some(path) => within(sink, look(path), || has_room(file, &real_path(path))),
+        None => Ok(()),
     })
+}
+
+fn has_room(file: &FilePlan, path: &Path) -> Result<(), PrepareError> {
+    let given_back_bytes = fs::metadata(path).map_or(0, |found| found.allocated_bytes());
+    match room::check(path, file.size_bytes, given_back_bytes) {
+        // What else speaks against the file is said where that is looked at. One that is kept takes no room.
+        Err(why @ (PrepareError::NoSpace { .. } | PrepareError::TooLarge { .. }))
+            if !matches!(super::fate(file), Ok(Created::Kept)) =>
+        {
+            Err(why)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn want(systems: &mut BTreeMap<u64, Wanted>, path: PathBuf, size_bytes: u64) {
