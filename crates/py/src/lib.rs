@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod threads;
 mod words;
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
@@ -35,6 +35,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use threads::{detached, is_first_thread};
 use words::{beside_the_request, place_of};
 
 create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
@@ -43,35 +44,6 @@ create_exception!(fathom, RefusedError, FathomError, "Refused, to protect data."
 
 /// How often Python's signals are looked at while a run is under way.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
-
-thread_local! {
-    static IS_FIRST: OnceCell<bool> = const { OnceCell::new() };
-}
-
-/// Whether this is the first thread of the process: the one that Python tells of signals, and that ends it.
-fn is_first_thread(py: Python<'_>) -> bool {
-    let look = || {
-        let threading = py.import("threading")?;
-        let own = threading.call_method0("get_ident")?;
-        threading.call_method0("main_thread")?.getattr("ident")?.eq(own)
-    };
-    // Only the first one is left while the interpreter ends, and can no longer import.
-    IS_FIRST.with(|known| *known.get_or_init(|| look().unwrap_or(true)))
-}
-
-/// Does something without the interpreter lock. Another thread than the first one may be left alone by whoever
-/// waits for it, and the interpreter be gone when its work is done: it comes back no more then, as whoever asks
-/// for the lock is ended by force, and the whole process with it.
-fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    let is_first = is_first_thread(py);
-    py.detach(|| {
-        let done = work();
-        while !is_first && Python::try_attach(|_| ()).is_none() {
-            thread::park();
-        }
-        done
-    })
-}
 
 /// The version of the engine.
 #[pyfunction]
