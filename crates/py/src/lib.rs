@@ -183,10 +183,8 @@ fn explain_job(
     let is_first = is_first_thread(py);
     // A signal is looked for only where somebody waits.
     let is_due = || {
-        if !is_first {
-            return false;
-        }
-        let signal = Python::attach(|py| py.check_signals().err());
+        let look = || Python::attach(|py| py.check_signals().err());
+        let signal = is_first.then(look).flatten();
         let is_wanted = signal.is_some();
         if is_wanted {
             *interruption.lock().unwrap_or_else(PoisonError::into_inner) = signal;
