@@ -40,10 +40,13 @@ impl Created {
     ) -> bool {
         let (number, key) = (offset / BLOCK_BYTES as u64, Content::key_shown(offset, sector));
         let shown = Content::of_key(key, number, size_bytes);
-        if shown.is_signed() {
+        // Where all blocks repeat the first one, no other shows its own key.
+        let signed =
+            [shown, Content::of_key(key, 0, size_bytes)].into_iter().find(|one| one.is_signed());
+        if let Some(signed) = signed {
             // The mark may be that of a file that another one of ours was copied into.
-            if content.is_none_or(|content| content.seed != shown.seed) {
-                *content = Some(shown);
+            if content.is_none_or(|content| content.seed != signed.seed) {
+                *content = Some(signed);
             }
             return true;
         }
@@ -132,6 +135,9 @@ mod tests {
     fn a_repeat_and_the_first_block_of_a_file_that_was_cut_are_ours() {
         let seed = Content::signed(5);
         assert_eq!(look(&[(4, sector(seed, 4)), (900, sector(seed, 4))]), None);
+        assert_eq!(look(&[(900, sector(seed, 4))]), Some(900 * 4096));
+        // Of a file with one block that all others repeat, a copy in which only such a one was left.
+        assert_eq!(look(&[(900, sector(seed, 0))]), None);
         let longer = Content { seed, size_bytes: 2 * SIZE, reduction: Reduction::default() };
         let mut first = vec![0; 512];
         longer.fill(0, &mut first);
