@@ -281,10 +281,34 @@ def test_a_limit_of_reads_or_of_writes_hid_behind_the_other_kind(
         f"3 loads of {kind} alone with 4 to 16 outstanding and blocks of 4 KiB to 64 KiB all gave "
         "2,990 to 3,010 IOPS."
     )
+    # Sixteen at once may be all that a device does, whatever is asked of it.
+    many = [
+        *loads(writes, 100, (16, 4, 3_000.0), (64, 16, 3_010.0)),
+        *loads(writes, 0, (64, 64, 2_990.0)),
+    ]
+    assert ("provisioned-limit" in fired(([*many, *free_kind], None))) == (others < 3_000)
     # A device may carry so many random ones of any block by itself.
     random = loads(writes, 100, (4, 4, 3_000.0), (16, 16, 3_010.0), (16, 64, 2_990.0))
     is_found = "provisioned-limit" in fired(([*random, *free_kind], None))
     assert is_found == (others < 3_000)
+
+
+def test_one_burst_hid_the_limit_that_all_other_loads_were_at() -> None:
+    """A throttle lets what it saved up pass: eleven loads of 300 IOPS, and one of 358."""
+    shapes = [(depth, kib) for depth in (2, 8, 32) for kib in (4, 16, 64)]
+    level = [(depth, kib, 300.0) for depth, kib in shapes]
+    (found,) = [one for one in find(limited(*level)) if one.rule == "provisioned-limit"]
+    assert found.evidence.endswith(" all gave 300 IOPS.")
+    assert found.confidence == "likely"
+    burst = [*level[:4], (8, 16, 358.0), *level[5:]]
+    (found,) = [one for one in find(limited(*burst)) if one.rule == "provisioned-limit"]
+    assert found.evidence.startswith("8 loads with 2 to 32 outstanding")
+    assert found.evidence.endswith(" all gave 300 IOPS; 1 more gave 358, as in a burst.")
+    assert found.confidence == "possible"
+    # Two of nine, or one that is far over it, are no bursts.
+    for more in ([(8, 16, 358.0), (2, 4, 340.0)], [(8, 16, 450.0)]):
+        kept = [one for one in level if one[:2] not in {other[:2] for other in more}]
+        assert "provisioned-limit" not in fired((limited(*kept, *more), None))
 
 
 def test_a_stall_that_the_end_of_the_run_cut_off_is_a_stall_too() -> None:

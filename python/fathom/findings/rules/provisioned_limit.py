@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from fathom.units import rate_words, size_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fathom.findings.finding import Confidence
     from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
@@ -25,6 +25,10 @@ _LEAST_RUNS = 3
 _DEPTHS = 4
 _BLOCKS = 2
 _BLOCKS_OF_A_LIMIT = 4
+# One of so many runs may be over the level, by so much: limits let short bursts pass.
+_RUNS_OF_A_BURST = 8
+_BURST = 1.25
+_FEW = 4
 _KINDS = {0.0: "reads", 100.0: "writes"}
 _REMEDY = (
     "Compare it with what the provider sold (IOPS and MiB/s of the volume and of the instance); "
@@ -42,10 +46,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     )
     together: list[Observed] = []
     for unit, rate, is_throughput in rates:
-        flat = _plateau(free, rate)
-        if _is_a_limit(flat, is_throughput=is_throughput):
+        is_a_limit = partial(_is_a_limit, is_throughput=is_throughput)
+        for flat, over in _plateau(free, rate, is_a_limit):
             together += flat
-            yield _noticed(flat, free, unit, rate)
+            yield _noticed((flat, over, free), unit, rate)
     yield from _of_one_kind(free, together)
 
 
@@ -57,19 +61,35 @@ def _of_one_kind(free: Sequence[Observed], together: Sequence[Observed]) -> Iter
     for percent in _KINDS:
         own = [one for one in free if one.load.write_percent == percent]
         is_known = any(one.load.write_percent == percent for one in together)
-        flat = [] if is_known or len(own) == len(free) else _plateau(own, _iops)
-        if _is_a_limit(flat, is_throughput=False) and _carries_all_alike(flat):
-            yield _noticed(flat, free, "IOPS", _iops)
+        if is_known or len(own) == len(free):
+            continue
+        for flat, over in _plateau(own, _iops, _is_a_limit_of_one_kind):
+            yield _noticed((flat, over, free), "IOPS", _iops)
 
 
 def _iops(one: Observed) -> float:
     return one.iops
 
 
-def _plateau(free: Sequence[Observed], rate: Callable[[Observed], float]) -> list[Observed]:
-    """Return the runs that gave the same rate, if none gave more."""
-    most = max(map(rate, free), default=0.0)
-    near = [one for one in free if rate(one) >= (1 - _EDGES) * most]
+def _plateau(
+    free: Sequence[Observed],
+    rate: Callable[[Observed], float],
+    is_a_limit: Callable[[Sequence[Observed]], bool],
+) -> Iterator[tuple[list[Observed], list[Observed]]]:
+    """Give the runs that are at a limit, if there is one, and those few that a burst helped."""
+    ordered = sorted(free, key=rate)
+    for count in range(len(ordered) // _RUNS_OF_A_BURST + 1):
+        rest, over = ordered[: len(ordered) - count], ordered[len(ordered) - count :]
+        flat = _flat(rest, rate)
+        if is_a_limit(flat) and all(rate(one) <= _BURST * rate(flat[-1]) for one in over):
+            yield flat, over
+            return
+
+
+def _flat(ordered: Sequence[Observed], rate: Callable[[Observed], float]) -> list[Observed]:
+    """Return the runs that gave the same rate, by the rate, if none gave more."""
+    most = rate(ordered[-1]) if ordered else 0.0
+    near = [one for one in ordered if rate(one) >= (1 - _EDGES) * most]
     if not near or most <= 0:
         return []
     level = median(map(rate, near))
@@ -97,6 +117,12 @@ def _is_a_limit(flat: Sequence[Observed], *, is_throughput: bool) -> bool:
     return not is_throughput or _carries_all_alike(flat)
 
 
+def _is_a_limit_of_one_kind(flat: Sequence[Observed]) -> bool:
+    """Whether few outstanding met it: what needs many may be all that a device does at once."""
+    is_early = any(one.load.outstanding <= _FEW for one in flat)
+    return _is_a_limit(flat, is_throughput=False) and is_early and _carries_all_alike(flat)
+
+
 def _carries_all_alike(flat: Sequence[Observed]) -> bool:
     """Whether random and sequential I/O of any block do the same, as no device does by itself."""
     places = {one.load.random_percent for one in flat}
@@ -116,21 +142,28 @@ def _kind_words(flat: Sequence[Observed], free: Sequence[Observed]) -> str:
 
 
 def _noticed(
-    flat: Sequence[Observed],
-    free: Sequence[Observed],
+    runs: tuple[Sequence[Observed], Sequence[Observed], Sequence[Observed]],
     unit: str,
     rate: Callable[[Observed], float],
 ) -> Noticed:
-    rates = [rate(one) for one in flat]
+    """Say what is flat, what was over it, and of what all that is."""
+    flat, over, free = runs
     blocks = [one.load.block_bytes for one in flat]
     depths = [one.load.outstanding for one in flat]
-    sure: Confidence = "likely" if _reach(blocks) >= _BLOCKS_OF_A_LIMIT else "possible"
+    is_clear = _reach(blocks) >= _BLOCKS_OF_A_LIMIT and not over
     words = (
         f"{len(flat)} loads{_kind_words(flat, free)} with {min(depths)} to {max(depths)} "
         f"outstanding and blocks of {size_words(min(blocks))} to {size_words(max(blocks))} "
-        f"all gave {rate_words(min(rates))} to {rate_words(max(rates))} {unit}."
+        f"all gave {_span_words(list(map(rate, flat)))} {unit}"
     )
-    return Noticed(words, _REMEDY, sure, flat)
+    if over:
+        words += f"; {len(over)} more gave {_span_words(list(map(rate, over)))}, as in a burst"
+    return Noticed(f"{words}.", _REMEDY, "likely" if is_clear else "possible", flat)
+
+
+def _span_words(rates: Sequence[float]) -> str:
+    least, most = rate_words(min(rates)), rate_words(max(rates))
+    return least if least == most else f"{least} to {most}"
 
 
 RULE = Rule(
@@ -143,8 +176,10 @@ RULE = Rule(
         "At least three loads that are not paced and past the page cache, within 3 % of one "
         "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "
         "with 4 times the outstanding and twice the block, or MiB/s, random and sequential, "
-        "with 4 times the block; of reads or of writes alone only IOPS, random and sequential, "
-        "with 4 times both. *Likely* if blocks differ by 4 times, else *possible*."
+        "with 4 times the block. Reads that writes exceed, and writes that reads exceed: IOPS "
+        "alone, random and sequential, with 4 times both, some with at most 4 outstanding. One of "
+        "eight may be over it by up to a quarter. *Likely* if blocks differ by 4 times and none "
+        "is over it, else *possible*."
     ),
     place=40,
 )
