@@ -28,6 +28,7 @@ _BLOCKS_OF_A_LIMIT = 4
 # One of so many runs may be over the level, by so much: limits let short bursts pass.
 _RUNS_OF_A_BURST = 8
 _BURST = 1.25
+# So few outstanding are no more than what any device does at once.
 _FEW = 4
 _KINDS = {0.0: "reads", 100.0: "writes"}
 _REMEDY = (
