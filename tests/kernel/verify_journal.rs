@@ -1,8 +1,8 @@
 //! The journal: which files it is written over, and which are refused when it is read.
 
 use std::path::Path;
-use std::process::{Output, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::engine::random::Random;
 use fathom_core::verify::pass::{self, Findings, Passed};
@@ -459,6 +459,23 @@ fn an_older_journal_is_read_and_said_to_be_without_checks() {
     let found = passed(&bench.path("."), &version_1(&journal)).unwrap().verification;
     let whole = passed(&bench.path("."), &journal).unwrap().verification;
     assert_eq!(found.targets[0].verified_blocks, whole.targets[0].verified_blocks);
+}
+
+/// A process that is being started has copies of all descriptors until it executes its program.
+#[test]
+fn a_journal_that_was_read_stayed_in_use_while_another_process_was_started() {
+    let (bench, journal) = small();
+    let (folder, has_ended) = (bench.path("."), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Relaxed) {
+                Command::new("true").status().unwrap();
+            }
+        });
+        let read = (0..500).filter(|_| passed(&folder, &journal).is_some()).count();
+        has_ended.store(true, Ordering::Relaxed);
+        assert_eq!(read, 500);
+    });
 }
 
 #[test]

@@ -13,7 +13,7 @@ use fathom_sys::access::is_mounted_alone;
 use fathom_sys::held::{Directory, Held, Removal};
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path};
-use fathom_sys::words::try_lock;
+use fathom_sys::words::LockedFile;
 
 /// Between looks at whether another process has written its result.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -98,17 +98,17 @@ impl Place {
         }
         let mode = self.metadata()?.map_or(PRIVATE, |found| found.mode() & PRIVATE);
         let name = unfinished(&self.name);
-        let mut file = match self.claimed(&name) {
+        let file = match self.claimed(&name) {
             Err(error) if is_no_room_beside(&error) => return self.in_place(content),
             other => other?,
         };
         let ours = identity::of_open(&file)?;
-        let ready = finish(&mut file, content, mode).and_then(|()| self.set_aside(&name, ours));
+        let ready = finish(&file, content, mode).and_then(|()| self.set_aside(&name, ours));
         let aside = ready.inspect_err(|_| {
             // The first error tells more than one of tidying up.
             let _left = self.directory.remove(&name, ours);
         })?;
-        if self.put(&aside)? { self.say_where(file) } else { Err(self.kept(&aside)) }
+        if self.put(&aside)? { self.say_where(&file) } else { Err(self.kept(&aside)) }
     }
 
     /// Gives the finished file a name that nobody takes over; tells which.
@@ -142,8 +142,8 @@ impl Place {
     }
 
     /// Fails if the path leads elsewhere by now, and tells where the result is.
-    fn say_where(&self, file: File) -> io::Result<()> {
-        let written = Held::of(file)?;
+    fn say_where(&self, file: &File) -> io::Result<()> {
+        let written = Held::of(file.try_clone()?)?;
         let elsewhere = (!written.is_at(&self.path)).then(|| written.path_now()).flatten();
         let Some(elsewhere) = elsewhere else { return Ok(()) };
         Err(io::Error::other(format!(
@@ -185,7 +185,7 @@ impl Place {
     }
 
     /// Opens the unfinished file for this process alone; another one that writes the same result is awaited.
-    fn claimed(&self, name: &OsStr) -> io::Result<File> {
+    fn claimed(&self, name: &OsStr) -> io::Result<LockedFile> {
         loop {
             let opened = self.directory.open_or_create(name, PRIVATE);
             let file = opened.map_err(|error| self.in_the_way(name).unwrap_or(error))?;
@@ -194,9 +194,10 @@ impl Place {
                 let why = self.in_the_way(name);
                 return Err(why.unwrap_or_else(|| refused(name, "is no plain file")));
             }
-            while !try_lock(&file)? {
+            let Some(file) = LockedFile::try_lock(file)? else {
                 std::thread::sleep(PAUSE);
-            }
+                continue;
+            };
             // Whoever was awaited has put it in place: then this is the finished file, and not ours.
             let ours = identity::of_open(&file)?;
             if self.directory.hold(name).is_ok_and(|found| found.identity() == ours) {
@@ -219,7 +220,7 @@ impl Place {
     }
 }
 
-fn finish(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
+fn finish(mut file: &File, content: &[u8], mode: u32) -> io::Result<()> {
     // Of an unfinished file that somebody else's settings made, nothing is shown to others either. The mask
     // of the process still takes from what a new file gets, and what was stricter stays so.
     let private = file.metadata()?.mode() & mode;

@@ -14,9 +14,10 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_sys::contract::file::PositionedIo;
-use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
+use fathom_sys::words::{LockedFile, MAP_ALIGN_BYTES, SharedWords};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -189,6 +190,12 @@ pub fn close(path: &Path, words: &SharedWords) -> Result<(), JournalError> {
     closed.and_then(|()| file.sync_all()).map_err(failed(path, "close"))
 }
 
+/// Locks a file, or tells that it is in use.
+pub(super) fn locked(path: &Path, file: File) -> Result<LockedFile, JournalError> {
+    let locked = LockedFile::try_lock(file).map_err(failed(path, "lock"))?;
+    locked.ok_or_else(|| JournalError::InUse(path.to_owned()))
+}
+
 pub(super) fn words_at(fixed_bytes: usize, json_bytes: u64) -> u64 {
     (fixed_bytes as u64 + json_bytes).next_multiple_of(MAP_ALIGN_BYTES)
 }
@@ -202,7 +209,7 @@ pub struct Journal {
     pub is_closed: bool,
     /// Whether its words check themselves; not so in version 1.
     pub has_checks: bool,
-    file: File,
+    file: Arc<LockedFile>,
     json_end: u64,
     words_at: u64,
 }
@@ -214,13 +221,10 @@ impl Journal {
             return Err(damaged(path)("it is not a regular file".to_owned()));
         }
         let file = File::open(path).map_err(failed(path, "open"))?;
-        if !try_lock(&file).map_err(failed(path, "lock"))? {
-            return Err(JournalError::InUse(path.to_owned()));
-        }
-        Self::read(file).map_err(damaged(path))
+        Self::read(Arc::new(locked(path, file)?)).map_err(damaged(path))
     }
 
-    pub(super) fn read(file: File) -> Result<Self, String> {
+    pub(super) fn read(file: Arc<LockedFile>) -> Result<Self, String> {
         let fixed = Fixed::read(&file)?;
         if fixed.json_bytes > HEAD_BYTES_MAX {
             return Err("its head is longer than any".to_owned());

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_sys::access::{is_mounted_alone, may_make_in, may_replace};
 use fathom_sys::contract::file::{FileFacts, FileKind, PositionedIo};
@@ -12,10 +13,10 @@ use fathom_sys::held::{Directory, Held, Removal, name_aside};
 use fathom_sys::identity;
 use fathom_sys::places::folder_of;
 use fathom_sys::space;
-use fathom_sys::words::{SharedWords, try_lock};
+use fathom_sys::words::{LockedFile, SharedWords};
 
 use super::fixed::{FIXED_BYTES, Fixed, fixed};
-use super::journal::{Head, Journal, JournalError, WORD_BYTES, failed, words_at};
+use super::journal::{Head, Journal, JournalError, WORD_BYTES, failed, locked, words_at};
 use super::origin::ORIGIN_WORDS;
 use super::window::Window;
 use super::word::encode;
@@ -31,7 +32,7 @@ struct Place {
 /// The journal of a run that has ended, or an empty file; locked.
 struct Earlier {
     held: Held,
-    file: File,
+    file: Arc<LockedFile>,
 }
 
 /// Makes the journal of a run and maps its windows, all of which are 0. The file stays locked until they are
@@ -122,8 +123,7 @@ fn earlier(path: &Path, place: &Path, held: Held) -> Result<Earlier, JournalErro
         return Err(JournalError::NotAFile { path: path.to_owned(), what });
     }
     let file = held.open_to_read(path).map_err(failed(path, "open"))?;
-    lock_ended(path, &file)?;
-    Ok(Earlier { held, file })
+    Ok(Earlier { held, file: lock_ended(path, file)? })
 }
 
 /// A new file in a folder; and the name that it has meanwhile, if it has one.
@@ -146,9 +146,7 @@ fn mapped(
     head: &Head,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<SharedWords>, JournalError> {
-    if !try_lock(&file).map_err(failed(path, "lock"))? {
-        return Err(JournalError::InUse(path.to_owned()));
-    }
+    let file = locked(path, file)?;
     let Some(words_at) = fill(path, &file, head, go_on)? else { return Ok(None) };
     let count = usize::try_from(head.words().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     SharedWords::in_file(file, words_at, count).map(Some).map_err(failed(path, "map"))
@@ -215,20 +213,19 @@ fn not_a_file(path: &Path, kind: FileKind) -> JournalError {
 }
 
 /// Locks a file that is wholly the journal of a run that has ended, or empty; refuses any other.
-fn lock_ended(path: &Path, file: &File) -> Result<(), JournalError> {
-    let own = identity::of_open(file).map_err(failed(path, "look at"))?;
+fn lock_ended(path: &Path, file: File) -> Result<Arc<LockedFile>, JournalError> {
+    let own = identity::of_open(&file).map_err(failed(path, "look at"))?;
     let is_output = |place: &str| identity::of(Path::new(place)).is_ok_and(|output| output == own);
     if ["/dev/stdout", "/dev/stderr"].into_iter().any(is_output) {
         return Err(JournalError::IsOutput(path.to_owned()));
     }
-    if !try_lock(file).map_err(failed(path, "lock"))? {
-        return Err(JournalError::InUse(path.to_owned()));
-    }
-    examine(path, file)
+    let file = Arc::new(locked(path, file)?);
+    examine(path, &file)?;
+    Ok(file)
 }
 
 /// Refuses a file that is not wholly the journal of a run that has ended.
-fn examine(path: &Path, file: &File) -> Result<(), JournalError> {
+fn examine(path: &Path, file: &Arc<LockedFile>) -> Result<(), JournalError> {
     let look = failed(path, "look at");
     if file.metadata().map_err(&look)?.len() == 0 {
         return Ok(());
@@ -239,7 +236,7 @@ fn examine(path: &Path, file: &File) -> Result<(), JournalError> {
         Err(_) => return Err(JournalError::NotOurs(path.to_owned())),
     }
     let others = |why| JournalError::NotWhole { path: path.to_owned(), why };
-    let journal = Journal::read(file.try_clone().map_err(&look)?).map_err(others)?;
+    let journal = Journal::read(Arc::clone(file)).map_err(others)?;
     let why = "there are data between its head and its words".to_owned();
     if journal.has_clean_gap().map_err(&look)? { Ok(()) } else { Err(others(why)) }
 }

@@ -171,6 +171,8 @@ impl Drop for NamedEvent {
             // If it stays, the next user finds it unlocked and resets it.
             let _removed = std::fs::remove_file(&self.path);
         }
+        // A process that is just being started has a copy of the descriptor, which would keep the lock.
+        let _ = lock(&self.file, libc::LOCK_UN);
     }
 }
 

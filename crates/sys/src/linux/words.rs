@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -19,8 +20,8 @@ pub struct SharedWords {
     base: NonNull<AtomicU64>,
     mapped_bytes: usize,
     count: usize,
-    /// Keeps the file open, and with it the lock that somebody may have on it.
-    file: Option<File>,
+    /// Keeps the file open and locked.
+    file: Option<LockedFile>,
 }
 
 // SAFETY: the mapping has no thread affinity.
@@ -39,7 +40,7 @@ impl SharedWords {
     /// The words of a file from `offset_bytes` on, which is a multiple of [`MAP_ALIGN_BYTES`]. The file is
     /// open for reading and writing and holds all of them; its blocks must be reserved, because a lack of
     /// room would end the process by a signal later.
-    pub fn in_file(file: File, offset_bytes: u64, count: usize) -> io::Result<Self> {
+    pub fn in_file(file: LockedFile, offset_bytes: u64, count: usize) -> io::Result<Self> {
         let mapped_bytes = mapped_bytes(count)?;
         let needed_bytes = offset_bytes.checked_add((count * WORD_BYTES) as u64);
         if needed_bytes.is_none_or(|needed| file.metadata().is_ok_and(|at| at.len() < needed)) {
@@ -63,7 +64,7 @@ impl SharedWords {
     /// The mapped file; none if the words are in memory only.
     #[must_use]
     pub fn file(&self) -> Option<&File> {
-        self.file.as_ref()
+        self.file.as_deref()
     }
 
     /// Writes all words to stable storage (`msync(2)`).
@@ -80,10 +81,6 @@ impl Drop for SharedWords {
         // SAFETY: the mapping was made with this length and is unmapped only here; slices of it cannot
         // outlive `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
-        // A process that is just being started has a copy of the descriptor, which would keep the lock.
-        if let Some(file) = &self.file {
-            let _ = lock(file, libc::LOCK_UN);
-        }
     }
 }
 
@@ -115,13 +112,34 @@ fn map(
     NonNull::new(address.cast()).ok_or_else(|| io::Error::other("the kernel mapped the null page"))
 }
 
-/// Takes the lock on a file that one process at a time can have; whether it was free. The lock is gone when
-/// the words of the file are dropped, or the file is closed, also by the end of the process.
-pub fn try_lock(file: &File) -> io::Result<bool> {
-    match lock(file, libc::LOCK_EX | libc::LOCK_NB) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(error),
+/// An open file with the lock that one at a time can have; it is gone when this is dropped, and with the
+/// process in any case.
+#[derive(Debug)]
+pub struct LockedFile(File);
+
+impl LockedFile {
+    /// Locks the file (`flock(2)`); nothing if somebody else has the lock.
+    pub fn try_lock(file: File) -> io::Result<Option<Self>> {
+        match lock(&file, libc::LOCK_EX | libc::LOCK_NB) {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // A process that is just being started has a copy of the descriptor, which would keep the lock.
+        let _ = lock(&self.0, libc::LOCK_UN);
     }
 }
 
@@ -137,11 +155,15 @@ mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
 
+    fn locked(scratch: &tempfile::NamedTempFile) -> Option<LockedFile> {
+        LockedFile::try_lock(scratch.reopen().unwrap()).unwrap()
+    }
+
     #[test]
     fn what_is_stored_stands_in_the_file_at_once() {
         let scratch = tempfile::NamedTempFile::new().unwrap();
         scratch.as_file().set_len(MAP_ALIGN_BYTES + 80).unwrap();
-        let file = scratch.reopen().unwrap();
+        let file = locked(&scratch).unwrap();
         let words = SharedWords::in_file(file, MAP_ALIGN_BYTES, 10).unwrap();
         words.words()[9].store(0x0102_0304_0506_0708, Ordering::Relaxed);
         let bytes = std::fs::read(scratch.path()).unwrap();
@@ -154,7 +176,7 @@ mod tests {
     fn a_file_that_is_too_short_is_refused_and_not_a_signal_later() {
         let scratch = tempfile::NamedTempFile::new().unwrap();
         scratch.as_file().set_len(MAP_ALIGN_BYTES + 79).unwrap();
-        let error = SharedWords::in_file(scratch.reopen().unwrap(), MAP_ALIGN_BYTES, 10);
+        let error = SharedWords::in_file(locked(&scratch).unwrap(), MAP_ALIGN_BYTES, 10);
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
@@ -170,12 +192,15 @@ mod tests {
     fn one_at_a_time_has_the_lock_whoever_has_a_copy_of_the_file() {
         let scratch = tempfile::NamedTempFile::new().unwrap();
         scratch.as_file().set_len(8).unwrap();
-        let (one, other) = (scratch.reopen().unwrap(), scratch.reopen().unwrap());
+        let one = locked(&scratch).unwrap();
         // As a process has that is just being started.
         let _copy = one.try_clone().unwrap();
-        assert!(try_lock(&one).unwrap());
-        assert!(!try_lock(&other).unwrap());
-        drop(SharedWords::in_file(one, 0, 1).unwrap());
-        assert!(try_lock(&other).unwrap());
+        assert!(locked(&scratch).is_none());
+        drop(one);
+        let words = SharedWords::in_file(locked(&scratch).unwrap(), 0, 1).unwrap();
+        let _copy = words.file().unwrap().try_clone().unwrap();
+        assert!(locked(&scratch).is_none());
+        drop(words);
+        assert!(locked(&scratch).is_some());
     }
 }
