@@ -44,7 +44,7 @@ def test_fio_writes_the_file_that_was_checked_and_no_other(
     before = path.read_bytes()
     runner = foreign_runner("fio", None)
     assert runner is not None
-    found = runner.run(["-w100", "-b4K", "-d1", "-W0", f"./{name}"])
+    found = runner.run(["-w100", "-b4K", "-d1", "-W0", "-g100i", f"./{name}"])
     assert found.failure is None
     assert found.figures is not None
     assert found.figures.iops > 0

@@ -18,10 +18,10 @@ FILE_BYTES = 8 << 20
 
 # Where time is no subject, a count ends the run; the others have results of runs that none ended.
 RUNS = {
-    "mix": "-d1 -b4K -r -w30 -o4 -t2 -L -D250 t.dat u.dat",
-    "reads alone": "-d1 -b64K -L t.dat",
-    "writes alone": "-d1 -b4K -r -w100 -L -D t.dat",
-    "neither latency nor series": "-d1 -b4K t.dat",
+    "mix": "-d1 -g500i -b4K -r -w30 -o4 -t2 -L -D250 t.dat u.dat",
+    "reads alone": "-d9 --stop-ios=999 -b64K -L t.dat",
+    "writes alone": "-d1 -g500i -b4K -r -w100 -L -D t.dat",
+    "neither latency nor series": "-d9 --stop-ios=999 -b4K t.dat",
     "no time at all": "-d0 -b4K -L -D t.dat",
     "rate": "-d1 -b4K -r -L -D500 -g500i t.dat",
     "shared threads": "-d9 --stop-ios=999 -b4K -r -F2 -O8 -L t.dat u.dat",
@@ -31,15 +31,15 @@ RUNS = {
     "batches": "-d9 --stop-ios=999 -b4K -r -o8 -un4 -oc2 -bsn t.dat",
     "percentages": "-d9 --stop-ios=999 -b4K -r -rdpct90/10:5/20 t.dat",
     "ranges": "-d9 --stop-ios=999 -b4K -r -rdabs90/1M:0/1M:10/2M t.dat",
-    "waits and steps": "-d1 -b4K -r -vs -P1000 t.dat",
+    "waits and steps": "-d9 --stop-ios=999 -b4K -r -vs -P1000 t.dat",
     "mapped": "-d9 --stop-ios=999 -b4K -r -w50 -Sm -Nv -L t.dat",
     "direct": "-d9 --stop-ios=999 -b4K -rs50 -Su -L -o8 t.dat",
     "burst": "-d1 -b4K -r -i10 -j5 -L t.dat",
     "made": "-d9 --stop-ios=999 -b4K -si -t2 -w100 -c4M -Zr -z7 made.dat",
     "buffer": "-d9 --stop-ios=999 -b4K -w100 -Z1M t.dat",
     "hints": "-d9 --stop-ios=999 -b4K -fr -fs -I1 -B1M -f4M t.dat",
-    "kernel events": "-d1 -b4K -r -eTHREAD -eDISK_IO -eMEMORY_PAGE_FAULTS -eNETWORK -ec t.dat",
-    "hard faults": "-d1 -b4K -r -eMEMORY_HARD_FAULTS -eREGISTRY -es -ep t.dat",
+    "kernel events": "-d9 --stop-ios=999 -b4K -r -eTHREAD -eDISK_IO -eMEMORY_PAGE_FAULTS -eNETWORK -ec t.dat",
+    "hard faults": "-d9 --stop-ios=999 -b4K -r -eMEMORY_HARD_FAULTS -eREGISTRY -es -ep t.dat",
     "a name for readers to stumble over": "-d9 --stop-ios=999 -b4K -r a&b<c>\"'.dat",
     "syncs": "-d9 --stop-ios=999 -b4K -r -w50 -L --fsync=8 t.dat u.dat",
     "exact mix": "-d9 --stop-ios=999 -w50 -L --ratio=exact --block-mix=4K:50,8K:50 -r t.dat",
@@ -179,7 +179,7 @@ def test_a_run_that_is_interrupted_has_a_valid_result(folder: Path) -> None:
 
 
 def test_the_whole_series_is_there(folder: Path) -> None:
-    result = run(folder, "-d2 -b4K -r -w30 -o4 -t2 -D250 t.dat u.dat")
+    result = run(folder, "-d2 -b4K -r -w30 -o4 -t2 -g500i -D250 t.dat u.dat")
     places = ["TimeSpan", *(f"TimeSpan/Thread[{thread}]/Target" for thread in range(1, 5))]
     for place in places:
         ends = numbers(result, f"{place}/Iops/Bucket/@SampleMillisecond")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ __all__ = ["run_columns", "summaries"]
 _LISTED = [column for column in runs.c if column.name not in BULKY]
 
 
+@cache
 def summaries() -> sa.Select[Any]:
     """Return the question for all that a list of runs has; `glance` has the same in words."""
     first = sa.and_(run_targets.c.run_id == runs.c.id, run_targets.c.position == 0)
