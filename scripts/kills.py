@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
-FATHOM = [sys.executable, "-c", "from fathom.cli import main; main()"]
+FATHOM = [sys.executable, "-m", "fathom"]
 USERS_OWN = {"letter.txt": b"Dear all,\n" * 1000, "photo.jpg": b"\xff\xd8\xff\xe0" + bytes(5000)}
 LONGEST_S = 120
 

@@ -30,7 +30,7 @@ _COMMAND = """#!/usr/bin/python{python} -I
 import sys
 
 sys.path.insert(0, "{lab}")
-from fathom.cli import main
+from fathom.__main__ import main
 
 sys.exit(main())
 """

@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from fathom.__main__ import main; main()"]
 # Ends each run of a command early, for tests in which it does not matter how long runs are.
 SHORT_RUNS = """
 from fathom import _fathom

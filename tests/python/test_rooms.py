@@ -23,6 +23,7 @@ PACKAGE = Path(fathom.__file__).parent
 INSIDE_FUNCTIONS = {
     ("engine.py", "fathom.request"): "60 ms of 130 ms, which `fathom --help` takes",
     ("engine.py", "fathom.result"): "15 ms, and the request's 60 ms before it",
+    ("__main__.py", "fathom.cli"): "150 ms, in which Ctrl-C would be a traceback",
     ("cli/__init__.py", "fathom.cli.common"): "20 ms: it knows the errors of the store",
 }
 MOST_INSIDE_FUNCTIONS = 10

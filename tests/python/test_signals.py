@@ -6,11 +6,13 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 
 import commands
+import fathom
 import pytest
 from fathom._signals import ending_in_good_order, held_back, let_through
 from fathom.store import Store
@@ -20,6 +22,17 @@ from support import begun, heard
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 MIB = 1 << 20
 LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
+# Loading the command is interrupted.
+LOADING = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_rest):
+        if name == "fathom.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from fathom.__main__ import main
+main()
+"""
 # Of runs that come one after the other.
 EACH = ["-d1", "-W0", "--stop-ios=300"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
@@ -223,3 +236,17 @@ def test_signals_of_other_programs_are_theirs() -> None:
     with ending_in_good_order():
         assert signal.getsignal(signal.SIGTERM) != before[1]
     assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_ctrl_c_while_the_command_loads_was_a_traceback() -> None:
+    loading = [sys.executable, "-c", LOADING, "--version"]
+    done = subprocess.run(loading, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "error: ended by the user\n"
+
+
+def test_python_runs_the_command_by_the_name_of_its_package() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fathom", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"fathom {fathom.__version__}\n"

@@ -38,7 +38,7 @@ RUNS = {
     "made": "-d9 --stop-ios=999 -b4K -si -t2 -w100 -c4M -Zr -z7 made.dat",
     "buffer": "-d9 --stop-ios=999 -b4K -w100 -Z1M t.dat",
     "hints": "-d9 --stop-ios=999 -b4K -fr -fs -I1 -B1M -f4M t.dat",
-    "kernel events": "-d9 --stop-ios=999 -b4K -r -eTHREAD -eDISK_IO -eMEMORY_PAGE_FAULTS -eNETWORK -ec t.dat",
+    "kernel events": "-d9 --stop-ios=9 -eTHREAD -eDISK_IO -eMEMORY_PAGE_FAULTS -eNETWORK -ec t.dat",
     "hard faults": "-d9 --stop-ios=999 -b4K -r -eMEMORY_HARD_FAULTS -eREGISTRY -es -ep t.dat",
     "a name for readers to stumble over": "-d9 --stop-ios=999 -b4K -r a&b<c>\"'.dat",
     "syncs": "-d9 --stop-ios=999 -b4K -r -w50 -L --fsync=8 t.dat u.dat",

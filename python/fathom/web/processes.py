@@ -258,7 +258,7 @@ class Processes:
 
 def command() -> list[str]:
     """Return what starts this Fathom."""
-    return [sys.executable, "-c", "from fathom.cli import main; main()"]
+    return [sys.executable, "-m", "fathom"]
 
 
 def _state(folder: Path, code: int | None) -> ProcessState:

@@ -220,7 +220,7 @@ def _program() -> list[str]:
     if beside.is_file():
         return [str(beside)]
     found = shutil.which("fathom")
-    return [found] if found else [sys.executable, "-c", "from fathom.cli import main; main()"]
+    return [found] if found else [sys.executable, "-m", "fathom"]
 
 
 def _control() -> str:
