@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
+    from fathom.store.records import StepState
+
 __all__ = ["add_run", "as_text"]
+
+_STEP_AFTER: Mapping[str, StepState] = {"complete": "done", "failed": "failed"}
 
 
 def as_text(words: str) -> str:
@@ -48,8 +52,9 @@ def add_run(
     if targets:
         rows = [{"run_id": run_id, **_as_texts(target)} for target in targets]
         connection.execute(run_targets.insert(), rows)
-    if row["step_id"] is not None:
-        state = "failed" if row["outcome"] == "failed" else "done"
+    # A run that was interrupted leaves its step as it was: who resumes measures it again.
+    state = _STEP_AFTER.get(row["outcome"])
+    if row["step_id"] is not None and state is not None:
         values = {"state": state, "failure": row["failure"]}
         connection.execute(steps.update().where(steps.c.id == row["step_id"]).values(values))
     return run_id

@@ -65,7 +65,7 @@ class Runs:
         """Save a run with its provenance in one transaction, and return its id.
 
         The step to which it belongs becomes done, or failed if the run failed, in the same
-        transaction.
+        transaction; a run that was interrupted leaves it as it is.
         """
         # What somebody allowed for this run is no part of its load: who repeats it is asked again.
         row = run_row(result, without_permissions(arguments), label, failures)
