@@ -7,6 +7,7 @@ reaches then: what asks for a target first asks here whether it answers at all.
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from contextlib import suppress
@@ -18,11 +19,11 @@ from fathom.errors import FathomError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["LOOK_S", "HangingError", "must_answer", "within"]
+__all__ = ["LIMIT_S", "LOOK_S", "HangingError", "must_answer", "within"]
 
 _Found = TypeVar("_Found")
-# As long as the engine waits by default (--io-timeout).
-_LIMIT_S = 120.0
+LIMIT_S = 120.0
+"""How long a target may take to be opened and looked at, as the engine waits (--io-timeout)."""
 LOOK_S = 5.0
 """How long a target may take to answer a look by the way, such as at what lies beneath it."""
 _STEP_S = 0.5
@@ -76,8 +77,8 @@ def within(limit_s: float, doing: str, look: Callable[[], _Found]) -> _Found:
     return found[0]
 
 
-def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = _LIMIT_S) -> None:
-    """Look whether each of these targets answers; whether it is there is not asked.
+def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = LIMIT_S) -> None:
+    """Look whether each of these targets answers and opens; whether it is there is not asked.
 
     What another host serves is asked by the engine, which supervises its own looks.
 
@@ -90,7 +91,15 @@ def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = _
     for target in (one for one in targets if not is_address(one)):
 
         def look(path: str | os.PathLike[str] = target) -> None:
+            # A path that is none is reported by who opens it.
             with suppress(OSError, ValueError):
-                os.stat(path)  # noqa: PTH116 - A path that is none is reported by who opens it.
+                _look(path)
 
         within(limit_s, f"look at '{os.fspath(target)}'", look)
+
+
+def _look(path: str | os.PathLike[str]) -> None:
+    kind = os.stat(path).st_mode  # noqa: PTH116 - What is given may be no path.
+    # Opening a pipe, or a tape, may itself have effects.
+    if stat.S_ISREG(kind) or stat.S_ISBLK(kind):
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))

@@ -1,5 +1,7 @@
 """A file system that never answers: it is mounted, and every question for a name in it hangs.
 
+Or it has a file of each name, and whoever opens one hangs.
+
 Served over FUSE by hand (include/uapi/linux/fuse.h): the handshake is answered, and nothing else.
 Mounting needs root and ``/dev/fuse``.
 """
@@ -7,6 +9,7 @@ Mounting needs root and ``/dev/fuse``.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 import threading
@@ -19,20 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_LOOKUP = 1
+LOOKUP = 1
 _GETATTR = 3
+OPEN = 14
 _INIT = 26
+# FORGET, INTERRUPT and BATCH_FORGET.
+_UNANSWERED = (2, 36, 42)
 _MNT_FORCE = 1
 _MNT_DETACH = 2
+_FILE_BYTES = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class HangingFs:
-    """The mounted file system, and whether somebody looked up a name in it."""
+    """The mounted file system, and whether somebody hangs in it."""
 
-    def __init__(self, folder: Path, device: int) -> None:
+    def __init__(self, folder: Path, device: int, hangs_at: int) -> None:
         """Speak through a device that is mounted on a folder."""
         self.folder = folder
+        self.hangs_at = hangs_at
         self.asked = threading.Event()
         self._device = device
 
@@ -53,18 +61,31 @@ class HangingFs:
             body = struct.pack("<IIIIHHII32x", 7, 31, 0, 0, 0, 0, 4096, 1)
         elif opcode == _GETATTR and node == 1:
             # The root: a folder that anybody may search.
-            body = struct.pack("<QII", 60, 0, 0)
-            body += struct.pack("<QQQQQQIIIIIIIIII", 1, *[0] * 8, 0o40755, 2, *[0] * 5)
+            body = struct.pack("<QII", 60, 0, 0) + _attributes(1, 0, 0o40755)
+        elif opcode == _GETATTR:
+            body = struct.pack("<QII", 60, 0, 0) + _attributes(node, _FILE_BYTES, 0o100644)
+        elif opcode == LOOKUP and self.hangs_at == OPEN:
+            body = struct.pack("<QQQQII", 2, 0, 60, 60, 0, 0)
+            body += _attributes(2, _FILE_BYTES, 0o100644)
         else:
             # Other programs look at mounted file systems, too, but ask for no name.
-            if opcode == _LOOKUP:
+            if opcode == self.hangs_at:
                 self.asked.set()
+            elif self.hangs_at == OPEN and opcode not in _UNANSWERED:
+                self._write(unique, -errno.ENOSYS)
             return
-        os.write(self._device, struct.pack("<IiQ", 16 + len(body), 0, unique) + body)
+        self._write(unique, 0, body)
+
+    def _write(self, unique: int, error: int, body: bytes = b"") -> None:
+        os.write(self._device, struct.pack("<IiQ", 16 + len(body), error, unique) + body)
+
+
+def _attributes(node: int, size_bytes: int, mode: int) -> bytes:
+    return struct.pack("<QQQQQQIIIIIIIIII", node, size_bytes, *[0] * 7, mode, 1, *[0] * 5)
 
 
 @contextmanager
-def hanging_fs(folder: Path) -> Iterator[HangingFs]:
+def hanging_fs(folder: Path, hangs_at: int = LOOKUP) -> Iterator[HangingFs]:
     """Mount it on a folder; when it is left, all that hangs ends with an error."""
     try:
         device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
@@ -74,7 +95,7 @@ def hanging_fs(folder: Path) -> Iterator[HangingFs]:
     if _LIBC.mount(b"hanging", os.fsencode(folder), b"fuse", 0, options):
         os.close(device)
         pytest.skip(f"FUSE cannot be mounted: {os.strerror(ctypes.get_errno())}")
-    system = HangingFs(folder, device)
+    system = HangingFs(folder, device, hangs_at)
     thread = threading.Thread(target=system.serve, daemon=True)
     thread.start()
     try:

@@ -20,7 +20,7 @@ from fathom.experiments.first_look import look_at
 from fathom.store import Store
 from fathom.store import summary as _summary
 from fathom.store.summary import target_rows
-from hanging_fs import hanging_fs
+from hanging_fs import LOOKUP, OPEN, hanging_fs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -186,9 +186,15 @@ def test_what_would_be_run_on_a_target_that_hangs_is_an_error(hung: HangingFs) -
         ["sweep", "--depth", "1,2"],
         ["repeat", "-b4K", "-d600"],
         ["prepare", "look"],
+        ["prepare", "adopt", "--lose", "x.dat"],
+        ["prepare", "fill", "--size", "2M"],
     ],
 )
-def test_ctrl_c_ends_a_command_whose_target_hangs(hung: HangingFs, command: list[str]) -> None:
+@pytest.mark.parametrize("hangs_at", [LOOKUP, OPEN])
+def test_ctrl_c_ends_a_command_whose_target_hangs(
+    hung: HangingFs, command: list[str], hangs_at: int
+) -> None:
+    hung.hangs_at = hangs_at
     with started(*command, str(hung.folder / "x.dat")) as process:
         assert hung.asked.wait(WAIT_S), "it did not look at its target"
         process.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
+from fathom._hanging import LIMIT_S, within
 from fathom._own_stores import own_stores
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, RefusedError
@@ -57,7 +58,7 @@ def seen(path: str | os.PathLike[str]) -> _fathom.Seen:
     if target.is_device:
         raise InvalidRequestError(f"{target.path} is a device, and no file")
     try:
-        return _fathom.Seen(target.path)
+        return within(LIMIT_S, f"look at '{target.path}'", lambda: _fathom.Seen(target.path))
     except OSError as error:
         raise InvalidRequestError(f"{target.path}: {error.strerror or error}") from error
 

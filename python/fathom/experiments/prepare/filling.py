@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._hanging import must_answer
 from fathom._own_stores import refuse_own_store
 from fathom._permission import NOTHING, Permission
 from fathom.errors import FathomError, InvalidRequestError
@@ -142,6 +143,7 @@ def check_fill(path: str | os.PathLike[str], asked: Asked) -> None:
 
     """
     refuse_address(path)
+    must_answer([path])
     # A new or empty file is made without asking the engine.
     refuse_own_store(path)
     _check_writable(path)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fathom._addresses import is_address
-from fathom._hanging import must_answer
+from fathom._hanging import LIMIT_S, within
 from fathom._provenance import target_provenance
 from fathom.errors import FathomError, InvalidRequestError, with_remedy
 
@@ -100,11 +100,14 @@ def target_facts(path: str | os.PathLike[str]) -> TargetFacts:
     InvalidRequestError
         If there is no such target, or if it is neither a regular file nor a block device.
     FathomError
-        If it cannot be read.
+        If it cannot be read, or hangs.
 
     """
     refuse_address(path)
-    must_answer([path])
+    return within(LIMIT_S, f"look at '{os.fspath(path)}'", lambda: _facts(path))
+
+
+def _facts(path: str | os.PathLike[str]) -> TargetFacts:
     name = str(Path(path).absolute())
     try:
         found = Path(name).stat()
