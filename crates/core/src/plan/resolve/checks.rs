@@ -50,6 +50,11 @@ impl Resolver<'_> {
                     "correct the path, or name a file in a folder, which -c makes",
                 );
             }
+            PathKind::Missing if known.is_among_devices() => self.findings.target_is(
+                Kind::NotFound,
+                format!("there is no device '{name}', and a file there would lie in memory"),
+                "correct the name, or name a file elsewhere",
+            ),
             kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
             PathKind::File => return Some(TargetKind::File),
             PathKind::BlockDevice if !is_made => return Some(TargetKind::BlockDevice),

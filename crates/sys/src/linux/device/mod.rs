@@ -98,6 +98,15 @@ impl Default for PathFacts {
     }
 }
 
+impl PathFacts {
+    /// Whether it lies where the names of devices are, so that a name of which nothing is there is a wrong
+    /// one: a file would lie in memory. Containers have a `tmpfs` there, with other mounts below.
+    #[must_use]
+    pub fn is_among_devices(&self) -> bool {
+        self.file_system == "devtmpfs" || self.path.parent() == Some(Path::new("/dev"))
+    }
+}
+
 /// Looks at what `path` leads to.
 ///
 /// A path to nothing is no error: the facts are then those of the directory that would hold it.

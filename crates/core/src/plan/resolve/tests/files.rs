@@ -108,6 +108,18 @@ fn the_name_of_a_folder_that_is_not_there_makes_no_file() {
     assert_says(&error, ErrorClass::Target, &["'new/'", "named as a folder", "name a file"]);
 }
 
+/// A misspelt device became a file in memory, of its name.
+#[test]
+fn the_name_of_a_device_that_is_not_there_makes_no_file() {
+    let mut facts = host();
+    let file_system = "devtmpfs".to_owned();
+    add(&mut facts, "sdzz", PathFacts { file_system, ..of_kind(PathKind::Missing) });
+    for size in [None, Some(2)] {
+        let error = error_of(creating(&[("sdzz", size)]), &facts);
+        assert_says(&error, ErrorClass::Target, &["no device 'sdzz'", "correct the name"]);
+    }
+}
+
 #[test]
 fn a_size_of_zero_makes_nothing() {
     let mut facts = host();
