@@ -153,3 +153,20 @@ def test_what_failed_in_a_sweep_that_ended_is_tried_again_and_nothing_else(tmp_p
         assert store.experiments.get(found.experiment_id).failure is None
         with pytest.raises(InvalidRequestError, match="no cell failed"):
             resume_sweep(store, found.experiment_id, FailingRunner(store, set()))
+
+
+def test_a_sweep_went_on_with_another_file_of_the_same_name(tmp_path: Path) -> None:
+    target = tmp_path / "x.dat"
+    target.write_bytes(our_data(SIZE_BYTES))
+    arguments = ("-L", "-r", "--stop-ios=50", str(target))
+    plan = SweepPlan(arguments, parse_axes({"depth": "1,2"}), mode="fixed", duration_s=1)
+    with Store(tmp_path / "store.sqlite") as store:
+        found = sweep(store, FailingRunner(store, {"-o2"}), plan)
+        target.write_bytes(our_data(2 * SIZE_BYTES))
+        with pytest.raises(
+            InvalidRequestError, match=r"had 1,048,576 bytes when e1 .* 2,097,152 now"
+        ):
+            resume_sweep(store, found.experiment_id, NativeRunner(store))
+        assert store.experiments.get(found.experiment_id).state == "complete"
+        target.write_bytes(our_data(SIZE_BYTES))
+        assert resume_sweep(store, found.experiment_id, NativeRunner(store)).count("failed") == 0

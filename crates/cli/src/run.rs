@@ -39,7 +39,12 @@ pub fn explain(job: &Job) -> ExitCode {
     if login::ask(job, &Questions::new(&stop)).is_err() {
         return interrupted();
     }
-    let explanation = match explain_job(job, &|| stop.load(Ordering::Relaxed)) {
+    let explained = explain_job(job, &|| stop.load(Ordering::Relaxed));
+    // What was not looked at any more is no fault of a target.
+    if stop.load(Ordering::Relaxed) {
+        return interrupted();
+    }
+    let explanation = match explained {
         Ok(explanation) => explanation,
         Err(unfit) => return unfitting(&unfit),
     };

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom._events_file import note
 from fathom.errors import FathomError, InvalidRequestError, TargetError
+from fathom.experiments._same_targets import refuse_other_targets
 from fathom.experiments._target_trouble import no_further_load, refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
@@ -250,7 +251,7 @@ class Session:
         Raises
         ------
         InvalidRequestError
-            If it is of another verb, or has nothing left to do.
+            If it is of another verb, or has nothing left to do, or if its target has another size.
         NotFoundError
             If the store has no such experiment.
 
@@ -260,6 +261,7 @@ class Session:
             raise InvalidRequestError(f"experiment e{found.id} {other.format(found.verb)}")
         if found.state == "complete" and not any(redo(step) for step in found.steps):
             raise InvalidRequestError(f"experiment e{found.id} {complete}")
+        refuse_other_targets(self.store, self.runs())
         self.store.experiments.finish(found.id, "running")
         return found
 

@@ -113,6 +113,23 @@ fn what_would_be_written_to_a_file_that_hangs_was_told_by_nothing_that_timed_out
     }
 }
 
+/// As for a run; it was 1, as if the target had failed.
+#[test]
+fn ctrl_c_ends_an_explanation_whose_target_hangs_with_its_own_code() {
+    let Some(system) = mount() else { return };
+    system.hang(Asked::Open, "there.dat");
+    let load = format!("--explain -d600 -b4K -w50 {}", system.path("there.dat").display());
+    let bench = Bench::new();
+    let mut command = bench.command(&load);
+    let mut explaining = command.stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| system.held() > 0);
+    send("-INT", explaining.id());
+    let mut told = BufReader::new(explaining.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("ended by the user")));
+    system.release();
+    assert_eq!(explaining.wait().unwrap().code(), Some(130));
+}
+
 const SPANS: &str = "<Profile><TimeSpans>\
     <TimeSpan><MeasureLatency>true</MeasureLatency><Duration>1</Duration><Warmup>0</Warmup>\
     <Targets><Target><Path>t.dat</Path><BlockSize>4096</BlockSize><Random>4096</Random>\

@@ -279,7 +279,7 @@ def assess_and_end(run: Callable[[], Assessment | None]) -> None:
     """Assess, or show what would be; what goes wrong ends the command in words."""
     try:
         found = run()
-    except KeyboardInterrupt as interruption:
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         fail(
             f"{interruption}; what was done is saved: {resumed_by('assess')}",
             exit_code(interruption),
