@@ -34,6 +34,7 @@ __all__ = [
     "read_bytes",
     "read_text",
     "replacing",
+    "size_of",
     "why_no_file",
 ]
 
@@ -61,6 +62,22 @@ def check_regular(path: Path) -> int:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(22, "it is a pipe, a socket or a device, and no file", str(path))
     return found.st_size
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Return the size in bytes of a file or a block device, which is opened for reading.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_END)
+    finally:
+        os.close(descriptor)
 
 
 def why_no_file(path: Path) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
+from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom.errors import InvalidRequestError
 
@@ -34,7 +34,7 @@ def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
     if last is None:
         return
     for path, then_bytes in _measured(store.runs.get(last.id)):
-        now_bytes = _size_bytes(path)
+        now_bytes = _now_bytes(path)
         if now_bytes not in (None, then_bytes):
             raise InvalidRequestError(
                 f"{path} had {then_bytes:,} bytes when e{last.experiment_id} measured it, and has "
@@ -57,17 +57,9 @@ def _measured(run: StoredRun) -> Iterator[tuple[str, int]]:
             yield path, int(target["size_bytes"])
 
 
-def _size_bytes(path: str) -> int | None:
-    """Return the size of a file or device; None of what is gone, hangs, or cannot be opened."""
-
-    def look() -> int:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            return os.lseek(descriptor, 0, os.SEEK_END)
-        finally:
-            os.close(descriptor)
-
+def _now_bytes(path: str) -> int | None:
+    """Return the size of a target; None of what is gone, hangs, or cannot be opened."""
     try:
-        return within(LOOK_S, f"look at '{path}'", look)
+        return within(LOOK_S, f"look at '{path}'", lambda: size_of(path))
     except (OSError, ValueError, HangingError):
         return None

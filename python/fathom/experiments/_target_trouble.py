@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
+from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom.engine import explain, load_of
 from fathom.errors import InvalidRequestError, TargetError
@@ -68,10 +69,7 @@ def no_further_load(arguments: Sequence[str], result: Result | None) -> str | No
 def _is_empty_device(path: Path) -> bool:
     """Whether a block device has no bytes, as one that was detached and keeps its name."""
     try:
-        if not path.is_block_device():
-            return False
-        with path.open("rb") as opened:
-            return not opened.seek(0, os.SEEK_END)
+        return path.is_block_device() and not size_of(path)
     except OSError:
         return False
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
+from fathom._files import size_of
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, TargetError, with_remedy
 from fathom.experiments.assess.scratch import of_host, scratch_file
@@ -80,12 +81,11 @@ class AssessedTarget:
             return None
         try:
             path = of_host(self.path) if self.is_scratch else self.path
-            with path.open("rb") as opened:
-                size_bytes = opened.seek(0, os.SEEK_END)
+            now_bytes = size_of(path)
         except OSError as error:
             return f"{self.name} is gone: {error.strerror}"
         # A device that was detached may keep its name, and has no size.
-        is_empty = not size_bytes and self.kind == "device"
+        is_empty = not now_bytes and self.kind == "device"
         return f"{self.name} is gone: it has no bytes any more" if is_empty else None
 
 
@@ -231,8 +231,7 @@ def _served_bytes(name: str, *, writes: bool) -> int:
 
 def _size(name: str, path: Path) -> int:
     try:
-        with path.open("rb") as opened:
-            return opened.seek(0, os.SEEK_END)
+        return size_of(path)
     except OSError as error:
         raise TargetError(f"{name} cannot be read: {with_remedy(error)}") from error
 

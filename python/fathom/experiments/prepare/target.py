@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fathom._addresses import is_address
+from fathom._files import size_of
 from fathom._hanging import LIMIT_S, within
 from fathom._provenance import target_provenance
 from fathom.errors import FathomError, InvalidRequestError, with_remedy
@@ -124,7 +125,7 @@ def _facts(path: str | os.PathLike[str]) -> TargetFacts:
     is_device = stat.S_ISBLK(found.st_mode)
     beneath = target_provenance(name)
     try:
-        size_bytes = _size_bytes(name)
+        size_bytes = size_of(name)
     except OSError as error:
         raise described_error(str(path), "it cannot be read", error) from error
     known = [found.st_rdev] if is_device else [found.st_dev, found.st_ino]
@@ -137,14 +138,6 @@ def _facts(path: str | os.PathLike[str]) -> TargetFacts:
         file_system=beneath.file_system,
         device_bytes=beneath.device_bytes,
     )
-
-
-def _size_bytes(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.lseek(descriptor, 0, os.SEEK_END)
-    finally:
-        os.close(descriptor)
 
 
 def _is_direct(path: str) -> bool:

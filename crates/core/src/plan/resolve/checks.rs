@@ -52,8 +52,8 @@ impl Resolver<'_> {
             }
             PathKind::Missing if known.is_among_devices() => self.findings.target_is(
                 Kind::NotFound,
-                format!("there is no device '{name}', and a file there would lie in memory"),
-                "correct the name, or name a file elsewhere",
+                format!("the target '{name}' does not exist"),
+                "correct the name: a file that is made there lies in memory",
             ),
             kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
             PathKind::File => return Some(TargetKind::File),

@@ -116,7 +116,7 @@ fn the_name_of_a_device_that_is_not_there_makes_no_file() {
     add(&mut facts, "sdzz", PathFacts { file_system, ..of_kind(PathKind::Missing) });
     for size in [None, Some(2)] {
         let error = error_of(creating(&[("sdzz", size)]), &facts);
-        assert_says(&error, ErrorClass::Target, &["no device 'sdzz'", "correct the name"]);
+        assert_says(&error, ErrorClass::Target, &["'sdzz' does not exist", "lies in memory"]);
     }
 }
 
