@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fathom._addresses import is_address
 from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
-from fathom.errors import InvalidRequestError
+from fathom.errors import FathomError, InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,12 @@ def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
     last = next((run for run in reversed(runs) if run.columns["host_name"] == here), None)
     if last is None:
         return
-    for path, then_bytes in _measured(store.runs.get(last.id)):
+    try:
+        run = store.runs.get(last.id)
+    except FathomError:
+        # What cannot be read any more is reported where the run itself is shown.
+        return
+    for path, then_bytes in _measured(run):
         now_bytes = _now_bytes(path)
         if now_bytes not in (None, then_bytes):
             raise InvalidRequestError(
@@ -45,9 +50,9 @@ def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
 
 def _measured(run: StoredRun) -> Iterator[tuple[str, int]]:
     """Return the targets that were there before the run, with their sizes."""
-    spans = run.result.raw["request"]["profile"]["time_spans"]
     if run.imported is not None or run.result.raw.get("hosts"):
         return
+    spans = run.result.raw["request"]["profile"]["time_spans"]
     made = {
         one["path"] for span in spans for one in span["targets"] if one["create_bytes"] is not None
     }
