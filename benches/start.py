@@ -22,7 +22,7 @@ import fathom
 from fathom.cli.verbs import VERBS
 from fathom.store import Store
 
-CODE = "from fathom.cli import main; main()"
+CODE = "from fathom.__main__ import main; main()"
 MOST_HELP_MS, MOST_LIST_MS = 150, 250
 
 

@@ -15,7 +15,8 @@ def main() -> None:
 
         command()
     except KeyboardInterrupt:
-        print("error: ended by the user", file=sys.stderr)  # noqa: T201 - Nothing else is loaded.
+        if sys.stderr is not None:
+            print("error: ended by the user", file=sys.stderr)  # noqa: T201 - All that is loaded.
         sys.exit(130)
 
 

@@ -65,15 +65,18 @@ def check_regular(path: Path) -> int:
 
 
 def size_of(path: str | os.PathLike[str]) -> int:
-    """Return the size in bytes of a file or a block device, which is opened for reading.
+    """Return the size in bytes of a regular file or a block device, which is opened for reading.
 
     Raises
     ------
     OSError
-        If it cannot be opened.
+        If it is neither, or cannot be opened.
 
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.stat(path).st_mode  # noqa: PTH116 - What is given may be no path.
+    if not stat.S_ISREG(kind) and not stat.S_ISBLK(kind):
+        raise OSError(errno.ENOTBLK, "it is neither a file nor a block device", os.fspath(path))
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.lseek(descriptor, 0, os.SEEK_END)
     finally:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom._addresses import is_address
+from fathom._own_stores import is_own_store
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
@@ -101,5 +102,5 @@ def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = L
 def _look(path: str | os.PathLike[str]) -> None:
     kind = os.stat(path).st_mode  # noqa: PTH116 - What is given may be no path.
     # Opening a pipe, or a tape, may itself have effects.
-    if stat.S_ISREG(kind) or stat.S_ISBLK(kind):
+    if (stat.S_ISREG(kind) or stat.S_ISBLK(kind)) and not is_own_store(path):
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))

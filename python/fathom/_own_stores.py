@@ -18,6 +18,7 @@ __all__ = [
     "ENVIRONMENT",
     "default_store",
     "is_nearly_an_address",
+    "is_own_store",
     "note_store",
     "own_stores",
     "refuse_own_store",
@@ -73,15 +74,30 @@ def refuse_own_store(path: str | os.PathLike[str]) -> None:
         If it is; also under another name, and where it is not there yet.
 
     """
+    store = _store_of(path)
+    if store is not None:
+        raise RefusedError(
+            f"{path}: it is protected: it belongs to the store of results {store}; name another "
+            "file"
+        )
+
+
+def is_own_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a store of ours, or one that SQLite keeps beside it.
+
+    Whoever closes one takes the locks from whoever else in this process has it open (close(2)).
+    """
+    return _store_of(path) is not None
+
+
+def _store_of(path: str | os.PathLike[str]) -> str | None:
     wanted = Path(path)
     for store in own_stores():
         real = os.path.realpath(store)
         for beside in (Path(f"{one}{end}") for one in (store, real) for end in _BESIDE):
             if _is_same(wanted, beside):
-                raise RefusedError(
-                    f"{path}: it is protected: it belongs to the store of results {store}; name "
-                    "another file"
-                )
+                return store
+    return None
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -19,7 +19,13 @@ from fathom.units import KIB
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["TargetProvenance", "memory_bytes", "target_name", "target_provenance"]
+__all__ = [
+    "TargetProvenance",
+    "is_among_devices",
+    "memory_bytes",
+    "target_name",
+    "target_provenance",
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,23 @@ class TargetProvenance:
     device_write_cache: str | None = None
     device_is_rotational: bool | None = None
     device_bytes: int | None = None
+
+
+def is_among_devices(path: str | os.PathLike[str]) -> bool:
+    """Whether a name lies where the names of devices are: a file of that name would lie in memory.
+
+    What is mounted below, such as ``/dev/shm``, is another place.
+    """
+    folder = Path(os.path.realpath(path)).parent
+    devices = Path("/dev")
+    if folder == devices:
+        return True
+    try:
+        numbers = [one.stat().st_dev for one in (folder, devices, Path("/"))]
+    except OSError:
+        return False
+    is_there = numbers[0] == numbers[1] != numbers[2]
+    return is_there and not folder.is_relative_to(devices / "shm")
 
 
 def memory_bytes(proc: Path = PROC) -> int:

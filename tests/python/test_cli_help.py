@@ -16,7 +16,7 @@ from fathom.cli.verbs import VERBS, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-CODE = "from fathom.cli import main; main()"
+CODE = "from fathom.__main__ import main; main()"
 # Prints the packages that the command loaded, after its own words.
 LOADED = f"""
 import sys

@@ -320,15 +320,16 @@ def test_a_disk_that_seeks_for_each_io_was_a_likely_limit_of_somebody_else() -> 
     assert found.evidence.endswith(
         " IOPS; a disk that seeks for each of them, one after the other, does the same."
     )
-    # Sequential ones, or far larger blocks, tell it from a limit.
+    # Sequential ones, far larger blocks, or a higher rate tell a limit from it.
     sequential = fabricated(depth=4, block_bytes=4 << 10, rates=78.0, random=0)
     (found,) = [
         one for one in find([*limited(*disk), sequential]) if one.rule == "provisioned-limit"
     ]
     assert found.confidence == "likely"
-    level = [(depth, kib, 78.0) for depth in (1, 4, 16) for kib in (4, 64, 512)]
-    (found,) = [one for one in find(limited(*level)) if one.rule == "provisioned-limit"]
-    assert found.confidence == "likely"
+    for rate, blocks in ((78.0, (4, 64, 512)), (500.0, (4, 8, 16))):
+        level = [(depth, kib, rate) for depth in (1, 4, 16) for kib in blocks]
+        (found,) = [one for one in find(limited(*level)) if one.rule == "provisioned-limit"]
+        assert found.confidence == "likely", rate
 
 
 def test_a_stall_that_the_end_of_the_run_cut_off_is_a_stall_too() -> None:

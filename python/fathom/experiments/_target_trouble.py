@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from fathom._addresses import is_address
 from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
+from fathom._provenance import is_among_devices
 from fathom.engine import explain, load_of
 from fathom.errors import InvalidRequestError, TargetError
 
@@ -117,7 +118,8 @@ def _is_bad(target: Target) -> bool:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return not (target.create_bytes and os.access(path.parent, os.W_OK))
+        is_made = target.create_bytes and os.access(path.parent, os.W_OK)
+        return not is_made or is_among_devices(path)
     except OSError as error:
         return error.errno not in _PASSING
     if not stat.S_ISREG(mode) and not stat.S_ISBLK(mode):

@@ -261,7 +261,7 @@ class Session:
             raise InvalidRequestError(f"experiment e{found.id} {other.format(found.verb)}")
         if found.state == "complete" and not any(redo(step) for step in found.steps):
             raise InvalidRequestError(f"experiment e{found.id} {complete}")
-        refuse_other_targets(self.store, self.runs())
+        refuse_other_targets(self.store, self.store.runs.list(experiment_id=found.id))
         self.store.experiments.finish(found.id, "running")
         return found
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
 from fathom._files import size_of
+from fathom._provenance import is_among_devices
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, TargetError, with_remedy
 from fathom.experiments.assess.scratch import of_host, scratch_file
@@ -154,9 +155,11 @@ def _scratch_folder(name: str, path: Path) -> Path:
     What is not there is not measured in the folder above it: where the name of a mount point is
     misspelt, that is another disk.
     """
+    if path.is_dir() and is_among_devices(path / "scratch"):
+        raise TargetError(f"{name}: files there lie in memory; name a device in it, or a folder")
     if path.is_dir():
         return path
-    if path.absolute().parent == Path("/dev"):
+    if is_among_devices(path):
         raise TargetError(f"{name}: there is no such device")
     above = path.absolute().parent
     remedy = (

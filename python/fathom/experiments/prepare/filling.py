@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fathom._hanging import must_answer
 from fathom._own_stores import refuse_own_store
 from fathom._permission import NOTHING, Permission
+from fathom._provenance import is_among_devices
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments.prepare._guard import refuse_foreign
 from fathom.experiments.prepare._pieces import Missing, cut, missing_spans, piece_bytes
@@ -271,7 +272,7 @@ def _check_new(path: Path, size_bytes: int | None) -> int:
     """Return the size of a file that can be made."""
     if path.is_symlink():
         raise InvalidRequestError(f"{path} is a link that leads to nothing")
-    if path.absolute().parent == Path("/dev"):
+    if is_among_devices(path):
         raise InvalidRequestError(f"{path}: there is no such device")
     if size_bytes is None:
         raise InvalidRequestError(f"{path} does not exist: say how large it is to be (--size 10G)")

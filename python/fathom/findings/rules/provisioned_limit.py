@@ -30,8 +30,9 @@ _RUNS_OF_A_BURST = 8
 _BURST = 1.25
 # So few outstanding are no more than what any device does at once.
 _FEW = 4
-# What a disk with heads gives of its own, too: it seeks for 12 ms and transfers 280 MB/s, so that
-# blocks that differ by this much in a second change its rate by less than 6 %.
+# What a disk with heads gives of its own, too: it seeks for 4 ms or longer and transfers 280 MB/s,
+# so that blocks that differ by this much in a second change its rate by less than 6 %.
+_OF_HEADS_IOPS = 250
 _OF_HEADS_BYTES_PER_S = 16 << 20
 _ALL = 100
 _KINDS = {0.0: "reads", 100.0: "writes"}
@@ -172,10 +173,10 @@ def _noticed(
 def _may_be_heads(flat: Sequence[Observed]) -> bool:
     """Whether a device that does one I/O at a time, and seeks for each, would do the same."""
     blocks = [one.load.block_bytes for one in flat]
-    differ_bytes_per_s = max(map(_iops, flat)) * (max(blocks) - min(blocks))
+    most = max(map(_iops, flat))
+    differ_bytes_per_s = most * (max(blocks) - min(blocks))
     is_random = all(one.load.random_percent == _ALL for one in flat)
-    is_early = any(one.load.outstanding == 1 for one in flat)
-    return is_random and is_early and differ_bytes_per_s < _OF_HEADS_BYTES_PER_S
+    return is_random and most <= _OF_HEADS_IOPS and differ_bytes_per_s < _OF_HEADS_BYTES_PER_S
 
 
 def _span_words(rates: Sequence[float]) -> str:
@@ -196,7 +197,8 @@ RULE = Rule(
         "with 4 times the block. Reads that writes exceed, and writes that reads exceed: IOPS "
         "alone, random and sequential, with 4 times both, some with at most 4 outstanding. One of "
         "eight may be over it by up to a quarter. *Likely* if blocks differ by 4 times, none is "
-        "over it, and no disk that seeks for each I/O would do the same, else *possible*."
+        "over it, and no disk that seeks for each would do the same (random ones alone, up to 250 "
+        "IOPS, blocks that differ by less than 16 MiB in a second), else *possible*."
     ),
     place=40,
 )

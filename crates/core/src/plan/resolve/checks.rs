@@ -50,7 +50,7 @@ impl Resolver<'_> {
                     "correct the path, or name a file in a folder, which -c makes",
                 );
             }
-            PathKind::Missing if known.is_among_devices() => self.findings.target_is(
+            PathKind::Missing if known.is_among_devices => self.findings.target_is(
                 Kind::NotFound,
                 format!("the target '{name}' does not exist"),
                 "correct the name: a file that is made there lies in memory",

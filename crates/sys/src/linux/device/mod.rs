@@ -57,6 +57,8 @@ pub struct PathFacts {
     pub is_polling_possible: Option<bool>,
     /// Type of the file system that holds it, such as `ext4`; empty for a device.
     pub file_system: String,
+    /// Nothing is there, and it would lie where the names of devices are: a file, in memory.
+    pub is_among_devices: bool,
     /// The file system is served by another host.
     pub is_remote: bool,
     /// The unit in which a device discards, in bytes; absent if it cannot, and for what is no device.
@@ -86,6 +88,7 @@ impl Default for PathFacts {
             is_direct_possible: None,
             is_polling_possible: None,
             file_system: String::new(),
+            is_among_devices: false,
             is_remote: false,
             discard_granularity_bytes: None,
             is_read_only: false,
@@ -95,15 +98,6 @@ impl Default for PathFacts {
             model: None,
             serial: None,
         }
-    }
-}
-
-impl PathFacts {
-    /// Whether it lies where the names of devices are, so that a name of which nothing is there is a wrong
-    /// one: a file would lie in memory. Containers have a `tmpfs` there, with other mounts below.
-    #[must_use]
-    pub fn is_among_devices(&self) -> bool {
-        self.file_system == "devtmpfs" || self.path.parent() == Some(Path::new("/dev"))
     }
 }
 
@@ -167,9 +161,21 @@ fn look_at_missing(path: &Path) -> io::Result<PathFacts> {
     let metadata = fs::metadata(&real)?;
     let whole = path.file_name().map_or_else(|| path.clone(), |name| real.join(name));
     let unwritable = may_make_in(&real).err();
-    let mut facts = PathFacts { path: whole, unwritable, ..PathFacts::default() };
+    let is_among_devices = is_among_devices(&real, &metadata);
+    let mut facts =
+        PathFacts { path: whole, is_among_devices, unwritable, ..PathFacts::default() };
     fill_from_file_system(&mut facts, &real, &metadata);
     Ok(facts)
+}
+
+/// Whether a folder is one of those with the names of devices. What is mounted below, such as `/dev/shm`, is
+/// another place.
+fn is_among_devices(folder: &Path, metadata: &fs::Metadata) -> bool {
+    let devices = Path::new("/dev");
+    let number = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    let is_mounted = number(devices) != number(Path::new("/"));
+    let is_there = is_mounted && number(devices) == Some(metadata.dev());
+    folder == devices || (is_there && !folder.starts_with("/dev/shm"))
 }
 
 /// Fills in what the mount and the device under it tell.

@@ -112,8 +112,8 @@ fn the_name_of_a_folder_that_is_not_there_makes_no_file() {
 #[test]
 fn the_name_of_a_device_that_is_not_there_makes_no_file() {
     let mut facts = host();
-    let file_system = "devtmpfs".to_owned();
-    add(&mut facts, "sdzz", PathFacts { file_system, ..of_kind(PathKind::Missing) });
+    let missing = of_kind(PathKind::Missing);
+    add(&mut facts, "sdzz", PathFacts { is_among_devices: true, ..missing });
     for size in [None, Some(2)] {
         let error = error_of(creating(&[("sdzz", size)]), &facts);
         assert_says(&error, ErrorClass::Target, &["'sdzz' does not exist", "lies in memory"]);

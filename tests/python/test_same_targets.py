@@ -1,0 +1,103 @@
+"""An experiment goes on only with the targets that it measured before."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom import InvalidRequestError
+from fathom._hanging import must_answer
+from fathom._own_stores import is_own_store
+from fathom._provenance import is_among_devices
+from fathom.experiments._same_targets import refuse_other_targets
+from fathom.store import Store
+from our_data import our_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+
+
+def measured(store: Store, experiment: int, *words: str | Path) -> None:
+    """Save a short run of an experiment."""
+    load = ["-b4K", "-d1", "-W0", "--stop-ios=4", *map(str, words)]
+    store.runs.save(fathom.run(load), load, experiment_id=experiment)
+
+
+def look(store: Store, experiment: int) -> None:
+    refuse_other_targets(store, store.runs.list(experiment_id=experiment))
+
+
+def test_each_target_is_asked_whichever_was_measured_last(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.dat", tmp_path / "other.dat"
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment = store.experiments.begin("compare", "x", {})
+        for path in (one, other):
+            path.write_bytes(our_data(MIB))
+            measured(store, experiment, path)
+        look(store, experiment)
+        one.write_bytes(our_data(2 * MIB))
+        with pytest.raises(InvalidRequestError, match=r"one\.dat had 1,048,576 bytes when e1 "):
+            look(store, experiment)
+        one.unlink()
+        look(store, experiment)
+
+
+def test_what_the_experiment_makes_or_changes_itself_is_not_asked(tmp_path: Path) -> None:
+    made, both = tmp_path / "made.dat", tmp_path / "both.dat"
+    both.write_bytes(our_data(MIB))
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment = store.experiments.begin("compare", "x", {})
+        measured(store, experiment, "-c1M", made)
+        measured(store, experiment, "-c2M", both)
+        both.write_bytes(our_data(MIB))
+        measured(store, experiment, both)
+        for path in (made, both):
+            path.write_bytes(our_data(3 * MIB))
+        look(store, experiment)
+
+
+@pytest.mark.parametrize("target", ["/dev/null", "empty.dat", "."])
+def test_a_target_of_the_null_engine_has_a_size_that_no_file_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.dat").touch()
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment = store.experiments.begin("sweep", "x", {})
+        measured(store, experiment, "--engine=null", target)
+        look(store, experiment)
+
+
+def test_names_of_devices_are_told_from_files(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev")
+    for name in ("/dev/sdzz", "/dev/./sdzz", "/dev/pts/../sdzz", tmp_path / "link/sdzz"):
+        assert is_among_devices(name), name
+    for name in ("/dev/shm/x", tmp_path / "x", "sdzz", "/none/x"):  # noqa: S108 - None is made.
+        assert not is_among_devices(name), name
+
+
+def test_a_store_that_was_looked_at_lost_its_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing any descriptor of a file gives back all locks that its process has on it."""
+    place, other = tmp_path / "s.sqlite", tmp_path / "other"
+    other.touch()
+    opened: list[Path] = []
+
+    def noted(path: Path, *rest: int) -> int:
+        opened.append(path)
+        return regular(path, *rest)
+
+    regular = os.open
+    with Store(place):
+        (tmp_path / "link").hardlink_to(place)
+        monkeypatch.setattr(os, "open", noted)
+        names = [place, tmp_path / "link", tmp_path / "s.sqlite-wal"]
+        must_answer([*names, other])
+        monkeypatch.undo()
+        assert opened == [other]
+        assert all(is_own_store(one) for one in names)
