@@ -162,8 +162,7 @@ fn look_at_missing(path: &Path) -> io::Result<PathFacts> {
     let whole = path.file_name().map_or_else(|| path.clone(), |name| real.join(name));
     let unwritable = may_make_in(&real).err();
     let is_among_devices = is_among_devices(&real, &metadata);
-    let mut facts =
-        PathFacts { path: whole, is_among_devices, unwritable, ..PathFacts::default() };
+    let mut facts = PathFacts { path: whole, is_among_devices, unwritable, ..PathFacts::default() };
     fill_from_file_system(&mut facts, &real, &metadata);
     Ok(facts)
 }
