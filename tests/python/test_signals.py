@@ -33,6 +33,14 @@ sys.meta_path.insert(0, Interrupted())
 from fathom.__main__ import main
 main()
 """
+SILENT = """
+from fathom.__main__ import main
+from fathom.store import Store
+def interrupted(*_rest, **_more):
+    raise KeyboardInterrupt
+Store.__init__ = interrupted
+main()
+"""
 # Of runs that come one after the other.
 EACH = ["-d1", "-W0", "--stop-ios=300"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
@@ -241,6 +249,14 @@ def test_signals_of_other_programs_are_theirs() -> None:
 def test_ctrl_c_while_the_command_loads_was_a_traceback() -> None:
     loading = [sys.executable, "-c", LOADING, "--version"]
     done = subprocess.run(loading, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "error: ended by the user\n"
+
+
+def test_ctrl_c_where_a_verb_says_nothing_of_it_was_silent() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SILENT, "list"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "error: ended by the user\n"
 

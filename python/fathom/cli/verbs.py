@@ -410,3 +410,10 @@ class VerbGroup(TyperGroup):
         super().__init__(**{**settings, **drawing})
         for name, verb in VERBS.items():
             self.add_command(_Later(name, help=verb.help))
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer's.
+        """Run the verb. Ctrl-C where the verb says nothing of it is told; Typer would not."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Abort from error

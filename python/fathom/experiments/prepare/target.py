@@ -10,7 +10,7 @@ from pathlib import Path
 from fathom._addresses import is_address
 from fathom._files import size_of
 from fathom._hanging import LIMIT_S, within
-from fathom._provenance import target_provenance
+from fathom._provenance import is_among_devices, target_provenance
 from fathom.errors import FathomError, InvalidRequestError, with_remedy
 
 __all__ = ["TargetFacts", "described_error", "refuse_address", "target_facts"]
@@ -113,6 +113,8 @@ def _facts(path: str | os.PathLike[str]) -> TargetFacts:
     try:
         found = Path(name).stat()
     except FileNotFoundError as error:
+        if is_among_devices(path):
+            raise InvalidRequestError(f"{path}: there is no such device") from error
         raise InvalidRequestError(
             f"{path}: there is no such file or device; make a file with fathom prepare fill "
             f"--size 10G {path}"
