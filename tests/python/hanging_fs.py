@@ -37,10 +37,10 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 class HangingFs:
     """The mounted file system, and whether somebody hangs in it."""
 
-    def __init__(self, folder: Path, device: int, hangs_at: int) -> None:
+    def __init__(self, folder: Path, device: int) -> None:
         """Speak through a device that is mounted on a folder."""
         self.folder = folder
-        self.hangs_at = hangs_at
+        self.hangs_at = LOOKUP
         self.asked = threading.Event()
         self._device = device
 
@@ -85,7 +85,7 @@ def _attributes(node: int, size_bytes: int, mode: int) -> bytes:
 
 
 @contextmanager
-def hanging_fs(folder: Path, hangs_at: int = LOOKUP) -> Iterator[HangingFs]:
+def hanging_fs(folder: Path) -> Iterator[HangingFs]:
     """Mount it on a folder; when it is left, all that hangs ends with an error."""
     try:
         device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
@@ -95,7 +95,7 @@ def hanging_fs(folder: Path, hangs_at: int = LOOKUP) -> Iterator[HangingFs]:
     if _LIBC.mount(b"hanging", os.fsencode(folder), b"fuse", 0, options):
         os.close(device)
         pytest.skip(f"FUSE cannot be mounted: {os.strerror(ctypes.get_errno())}")
-    system = HangingFs(folder, device, hangs_at)
+    system = HangingFs(folder, device)
     thread = threading.Thread(target=system.serve, daemon=True)
     thread.start()
     try:

@@ -33,6 +33,7 @@ sys.meta_path.insert(0, Interrupted())
 from fathom.__main__ import main
 main()
 """
+# A verb is interrupted where it says nothing of it.
 SILENT = """
 from fathom.__main__ import main
 from fathom.store import Store

@@ -412,7 +412,7 @@ class VerbGroup(TyperGroup):
             self.add_command(_Later(name, help=verb.help))
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer's.
-        """Run the verb. Ctrl-C where the verb says nothing of it is told; Typer would not."""
+        """Run the verb. Where it says nothing of Ctrl-C, the command does; Typer would not."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
