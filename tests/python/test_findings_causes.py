@@ -11,6 +11,7 @@ from fathom import Result
 from fathom.findings import RULES, TargetEvidence, find
 from fathom.findings.causes import (
     CORE_AT_ITS_LIMIT,
+    DISTURBING,
     EXPLAINED,
     HOST_IN_THE_WAY,
     OTHERS_ANSWERED,
@@ -79,7 +80,6 @@ OF_THE_RUN = {
     "server-answered",
     "server-window",
     "shared-blocks",
-    "shared-limit",
     "slow-host",
     "suspended",
 }
@@ -92,6 +92,7 @@ PAST = {
     "device-cache": CORE_AT_ITS_LIMIT,
     "noisy-neighbour": CORE_AT_ITS_LIMIT | {"cpu_stolen"},
     "periodic-stalls": CORE_AT_ITS_LIMIT | STALLED,
+    "shared-limit": EXPLAINED - DISTURBING,
     "stalled": EXPLAINED - HOST_IN_THE_WAY | {"affinity_changed", "cpu_offline"},
     "too-good": EXPLAINED - OTHERS_ANSWERED,
     "working-set-small": EXPLAINED - {"not_the_device"},

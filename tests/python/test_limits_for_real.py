@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from commands import COMMAND
 from fathom.findings import find
-from fathom.findings.causes import HOST_IN_THE_WAY, causes_of
 from fathom.result import Result
-from support import loop_device
+from support import loop_device, undisturbed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 # A device is not blamed where others use the CPUs.
 pytestmark = pytest.mark.alone
@@ -27,7 +26,6 @@ LOOP = Path("/dev/loop15")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 300
-TRIES = 5
 
 
 class Group:
@@ -70,16 +68,6 @@ def group(tmp_path: Path) -> Iterator[Group]:
             yield made
         finally:
             made.path.rmdir()
-
-
-def undisturbed(measure: Callable[[], list[Result]]) -> list[Result]:
-    """Measure again where the host took the CPUs: no finding blames a device then."""
-    for _ in range(TRIES):
-        results = measure()
-        taken = {cause for one in results for cause in causes_of(one) & HOST_IN_THE_WAY}
-        if not taken:
-            return results
-    pytest.skip(f"the host was in the way each time: {', '.join(sorted(taken))}")
 
 
 def test_a_limit_that_a_provider_sets_is_found_by_its_plateau(group: Group) -> None:

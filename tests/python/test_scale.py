@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from fabricated import fabricated
 from fathom.cli import main
 from fathom.cli.commands import scale as command
 from fathom.experiments.scale import Scaling, counts_up_to, scaling, sentences
 from fathom.experiments.session import Observation, Step, answered
 from fathom.runners import Figures
+from test_findings import warned
 
 
 def _figures(iops: float) -> Figures:
@@ -44,6 +46,25 @@ def test_a_shared_limit_is_named_where_the_sum_stays() -> None:
     _used, shares, words = _told({1: 1000.0, 2: 1900.0, 3: 1910.0, 4: 1905.0})
     assert shares[-1] == pytest.approx(1905 / 4000)
     assert "From 2 to 3 hosts the sum stays" in words
+
+
+def test_nothing_is_concluded_from_a_run_that_was_disturbed() -> None:
+    """A run whose hosts were suspended did less, and the server was named as the limit."""
+    held_up = warned(fabricated(), "suspended")
+
+    def answer(step: Step) -> Observation:
+        assert step.parameters is not None
+        hosts = int(str(step.parameters["hosts"]))
+        rate = {1: 1000.0, 2: 1010.0, 3: 2700.0, 4: 3600.0}[hosts]
+        return Observation(_figures(rate), result=held_up if hosts == 2 else fabricated())
+
+    points = answered(scaling([*range(1, 5)], ["-b4K", "x.dat"], lambda _hosts: None), answer)
+    first, second = sentences(Scaling(1, tuple(points), None))
+    assert first == "4 hosts do 90 % of linear."
+    assert second == (
+        "The run with 2 hosts says nothing of that (the measuring process was suspended): "
+        "measure it again."
+    )
 
 
 def test_a_run_that_failed_has_no_share_and_the_others_go_on() -> None:

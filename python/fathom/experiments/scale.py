@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
+from fathom.findings.causes import disturbance_of
 from fathom.store.damage import damage_told
 from fathom.units import counted
 
@@ -46,7 +47,8 @@ class ScalePoint:
     """What so many hosts did together.
 
     ``linear_share`` is the IOPS as a share of those of one host times the hosts; figures are None
-    if the run failed.
+    if the run failed. ``disturbed`` is what came between the load and what the hosts share, in
+    words; None if nothing did.
     """
 
     hosts: int
@@ -56,6 +58,7 @@ class ScalePoint:
     latency_p99_ns: float | None
     linear_share: float | None
     failure: str | None
+    disturbed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def scaling(
                 None if found is None else found.latency_p99_ns,
                 share,
                 seen.failure,
+                None if seen.result is None else disturbance_of(seen.result),
             )
         )
         if seen.ends is not None:
@@ -205,12 +209,18 @@ def resume_scale(
     )
     saved = session.saved()
     known = {
-        int(str(step.parameters["hosts"])): saved[step.id]
+        int(str(step.parameters["hosts"])): _with_result(store, saved[step.id])
         for step in found.steps
         if step.id in saved and step.state == "done"
     }
     session.measured = len(known)
     return _scaled(session, scaling(counts, arguments, runner.use, known), len(counts))
+
+
+def _with_result(store: Store, known: Observation) -> Observation:
+    if known.run_id is None:
+        return known
+    return replace(known, result=store.runs.get(known.run_id).result)
 
 
 def _scaled(session: Session, strategy: Strategy[list[ScalePoint]], expected: int) -> Scaling:
@@ -232,17 +242,28 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
 
 
 def sentences(found: Scaling) -> Iterator[str]:
-    """Say what the hosts bring, and where they bring no more."""
+    """Say what the hosts bring, and where they bring no more.
+
+    Nothing is concluded from a run that was disturbed, but that it is to be measured again.
+    """
     measured = [one for one in found.points if one.iops]
-    for before, after in pairwise(measured):
-        gained = (after.iops or 0) / (before.iops or 1)
-        if gained < 1 + 0.1 * (after.hosts / before.hosts - 1):
-            yield (
-                f"From {before.hosts} to {counted(after.hosts, 'host')} the sum stays: what "
-                "they share is at "
-                "its limit."
-            )
-            return
-    if len(measured) > 1:
-        last = measured[-1]
+    sound = [one for one in measured if one.disturbed is None]
+    full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair)), None)
+    if full is not None:
+        before, after = full
+        yield (
+            f"From {before.hosts} to {counted(after.hosts, 'host')} the sum stays: what they share "
+            "is at its limit."
+        )
+    elif len(sound) > 1 and sound[0] is measured[0]:
+        last = sound[-1]
         yield f"{last.hosts} hosts do {100 * (last.linear_share or 0):.0f} % of linear."
+    for one in measured:
+        if one.disturbed is not None:
+            hosts = counted(one.hosts, "host")
+            yield f"The run with {hosts} says nothing of that ({one.disturbed}): measure it again."
+
+
+def _is_at_limit(before: ScalePoint, after: ScalePoint) -> bool:
+    gained = (after.iops or 0) / (before.iops or 1)
+    return gained < 1 + 0.1 * (after.hosts / before.hosts - 1)

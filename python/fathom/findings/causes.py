@@ -27,6 +27,7 @@ __all__ = [
     "TITLES",
     "apart",
     "causes_of",
+    "disturbance_of",
 ]
 
 NOTHING: frozenset[str] = frozenset()
@@ -127,6 +128,12 @@ TITLES = {
 def causes_of(result: Result) -> frozenset[str]:
     """Return the kinds of the warnings that explain the figures of a result."""
     return frozenset(one.kind for one in result.warnings) & EXPLAINED
+
+
+def disturbance_of(result: Result) -> str | None:
+    """Return what disturbed a run, in words; None if nothing did."""
+    found = causes_of(result) & DISTURBING
+    return next((words for kind, words in TITLES.items() if kind in found), None)
 
 
 def apart(*results: Result | None, expected: Collection[str] = NOTHING) -> str | None:

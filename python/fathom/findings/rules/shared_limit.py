@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.findings.causes import NOTHING
+from fathom.findings.causes import DISTURBING
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -59,7 +59,10 @@ RULE = Rule(
     "What the hosts share is at its limit",
     "Gunther, Guerrilla Capacity Planning: the universal scalability law",
     _look,
-    explained_by=NOTHING,
-    fires_when="The same load from more hosts gave less than 10 % more IOPS in sum.",
+    explained_by=DISTURBING,
+    fires_when=(
+        "The same load from more hosts gave less than 10 % more IOPS in sum, and neither run was "
+        "disturbed."
+    ),
     place=320,
 )
