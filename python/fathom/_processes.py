@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import os
 import platform
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fathom._proc import PROC, boot_id, process_stat
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["is_gone", "this_process"]
+__all__ = ["current_folder", "folder_here", "is_gone", "this_folder", "this_process"]
 
 # Fields of proc(5), /proc/pid/stat, counted behind the name in brackets.
 _STATE, _START_TICKS = 0, 19
@@ -35,6 +32,27 @@ def this_process(proc: Path = PROC, pid: int | None = None) -> dict[str, object]
         "pid_namespace": _namespace(proc),
         "host_name": platform.node(),
     }
+
+
+def current_folder() -> str | None:
+    """Return the folder that relative names are of; None if it is gone."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None
+
+
+def this_folder() -> dict[str, object]:
+    """Return the folder that relative names are of, with its host, to be kept."""
+    return {"path": current_folder(), "host_name": platform.node()}
+
+
+def folder_here(noted: object) -> str | None:
+    """Return the folder that was noted, if it is one of this host."""
+    if not isinstance(noted, dict) or noted.get("host_name") != platform.node():
+        return None
+    path = noted.get("path")
+    return path if isinstance(path, str) else None
 
 
 def is_gone(noted: object, proc: Path = PROC) -> bool | None:

@@ -11,7 +11,7 @@ from fathom import InvalidRequestError
 from fathom._hanging import must_answer
 from fathom._own_stores import is_own_store
 from fathom._provenance import is_among_devices
-from fathom.experiments._same_targets import refuse_other_targets
+from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
 from fathom.store import Store
 from our_data import our_data
 
@@ -101,3 +101,31 @@ def test_a_store_that_was_looked_at_lost_its_locks(
         monkeypatch.undo()
         assert opened == [other]
         assert all(is_own_store(one) for one in names)
+
+
+def test_a_relative_name_is_of_the_folder_in_which_the_experiment_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep that was resumed from elsewhere did not find its target, or found another one."""
+    one, other = tmp_path / "o ne", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "x.dat").write_bytes(our_data(MIB))
+    monkeypatch.chdir(one)
+    with Store(tmp_path / "s.sqlite") as store:
+        relative = store.experiments.begin("sweep", "x", {"arguments": ["-b4K", "x.dat"]})
+        absolute = store.experiments.begin("sweep", "x", {"arguments": ["-b4K", f"{one}/x.dat"]})
+        measured(store, absolute, one / "x.dat")
+        gone = store.experiments.begin("sweep", "x", {})
+        measured(store, gone, "x.dat")
+        for began in (relative, absolute, gone):
+            refuse_other_folder(store.experiments.get(began), [])
+        monkeypatch.chdir(other)
+        runs = store.runs.list(experiment_id=absolute)
+        refuse_other_folder(store.experiments.get(absolute), runs)
+        for began in (relative, gone):
+            runs = store.runs.list(experiment_id=began)
+            with pytest.raises(InvalidRequestError, match=rf"e{began} was begun in .*'x\.dat' is"):
+                refuse_other_folder(store.experiments.get(began), runs)
+        monkeypatch.setattr("platform.node", lambda: "another-host")
+        refuse_other_folder(store.experiments.get(relative), [])

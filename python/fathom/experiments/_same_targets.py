@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 import platform
+import shlex
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
+from fathom._processes import current_folder
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.store.damage import run_damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from fathom.store import RunSummary, Store, StoredRun
+    from fathom.store import Experiment, RunSummary, Store, StoredRun
 
-__all__ = ["refuse_other_targets"]
+__all__ = ["refuse_other_folder", "refuse_other_targets"]
 
 _OF_THIS_HOST = ("file", "block_device")
+
+
+def refuse_other_folder(experiment: Experiment, runs: Sequence[RunSummary]) -> None:
+    """Refuse to go on in another folder with targets that have relative names.
+
+    Raises
+    ------
+    InvalidRequestError
+        If such a name would mean another target here than where the experiment began.
+
+    """
+    began = experiment.begun_in
+    if began is None or began == current_folder():
+        return
+    measured = [str(run.columns["target_path"]) for run in runs if _is_of_this_host(run)]
+    named = next((one for one in (*measured, *_words(experiment.plan)) if _is_in(began, one)), None)
+    if named is not None:
+        raise InvalidRequestError(
+            f"e{experiment.id} was begun in {began}, and its target '{named}' is there: go on in "
+            f"that folder (cd {shlex.quote(began)})"
+        )
+
+
+def _words(plan: object) -> Iterator[str]:
+    """Yield all words of a plan, wherever they are in it."""
+    if isinstance(plan, str):
+        yield plan
+    elif isinstance(plan, dict):
+        yield from (word for one in plan.values() for word in _words(one))
+    elif isinstance(plan, list | tuple):
+        yield from (word for one in plan for word in _words(one))
+
+
+def _is_in(folder: str, word: str) -> bool:
+    """Tell whether a word is a relative name of what can be a target in a folder."""
+    if not word or "\0" in word or Path(word).is_absolute():
+        return False
+    try:
+        mode = within(LOOK_S, f"look at '{word}'", lambda: (Path(folder) / word).stat().st_mode)
+    except (OSError, HangingError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISBLK(mode)
+
+
+def _is_of_this_host(run: RunSummary) -> bool:
+    return bool(run.columns["host_name"] == platform.node())
 
 
 def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
@@ -45,10 +95,9 @@ def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
 
 def _last_of_each(runs: Sequence[RunSummary]) -> list[RunSummary]:
     """Return the newest complete run of each target that had one size in all runs of this host."""
-    here = platform.node()
     found: dict[object, RunSummary] = {}
     sizes: dict[object, set[object]] = {}
-    for run in (one for one in runs if one.columns["host_name"] == here):
+    for run in filter(_is_of_this_host, runs):
         path = run.columns["target_path"]
         sizes.setdefault(path, set()).add(run.columns["target_size_bytes"])
         if run.outcome == "complete":

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom._events_file import note
 from fathom.errors import FathomError, InvalidRequestError, TargetError
-from fathom.experiments._same_targets import refuse_other_targets
+from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
 from fathom.experiments._target_trouble import no_further_load, refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
@@ -251,7 +251,8 @@ class Session:
         Raises
         ------
         InvalidRequestError
-            If it is of another verb, or has nothing left to do, or if its target has another size.
+            If it is of another verb, or has nothing left to do, if its target has another size, or
+            a relative name and another folder.
         NotFoundError
             If the store has no such experiment.
 
@@ -261,7 +262,9 @@ class Session:
             raise InvalidRequestError(f"experiment e{found.id} {other.format(found.verb)}")
         if found.state == "complete" and not any(redo(step) for step in found.steps):
             raise InvalidRequestError(f"experiment e{found.id} {complete}")
-        refuse_other_targets(self.store, self.store.runs.list(experiment_id=found.id))
+        runs = self.store.runs.list(experiment_id=found.id)
+        refuse_other_folder(found, runs)
+        refuse_other_targets(self.store, runs)
         self.store.experiments.finish(found.id, "running")
         return found
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from fathom import _fathom
 from fathom._permission import refuse_permissions
-from fathom._processes import is_gone, this_process
+from fathom._processes import folder_here, is_gone, this_folder, this_process
 from fathom._text import json_of
 from fathom.store._imports import drop_unused_sources
 from fathom.store._once_allowed import permissions_in, without_permissions_in
@@ -34,8 +34,9 @@ __all__ = ["Experiments"]
 
 # More in one statement than any database takes as parameters is changed in pieces.
 _PIECE = 500
-# The key of a plan that is no verb's: which process runs it.
+# Keys of a plan that are no verb's: which process runs it, and the folder its names are of.
 _PROCESS = "process"
+_FOLDER = "begun_in"
 
 
 class Experiments:
@@ -68,7 +69,7 @@ class Experiments:
             "state": "running",
             "started_at_unix_s": time.time(),
             "tool_version": _fathom.version(),
-            "plan_json": json.dumps({**plan, _PROCESS: this_process()}),
+            "plan_json": json.dumps({**plan, _FOLDER: this_folder(), _PROCESS: this_process()}),
         }
         for kept in (plan, *(parameters for _, parameters in planned_steps)):
             refuse_permissions(permissions_in(kept), "the plan of an experiment")
@@ -316,7 +317,7 @@ def _experiment(
     outcome: dict[str, Any] | None,
     found: Sequence[Step],
 ) -> Experiment:
-    process = plan.pop(_PROCESS, None)
+    process, folder = plan.pop(_PROCESS, None), plan.pop(_FOLDER, None)
     return Experiment(
         id=row["id"],
         verb=row["verb"],
@@ -330,4 +331,5 @@ def _experiment(
         run_count=row["run_count"],
         steps=tuple(found),
         is_abandoned=row["state"] == "running" and is_gone(process) is True,
+        begun_in=folder_here(folder),
     )

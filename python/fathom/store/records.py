@@ -101,7 +101,8 @@ class Experiment:
     ``plan`` is what the verb needs to resume, ``outcome`` what it found; the verb owns both.
     ``is_abandoned`` tells that it is noted as running, while the process that ran it is gone, as
     after ``kill -9``: it can be resumed. ``once_allowed`` is what was typed for the command that
-    began it, such as ``--overwrite``: a note, which allows nothing.
+    began it, such as ``--overwrite``: a note, which allows nothing. ``begun_in`` is the folder of
+    this host that relative names in the plan are of; None if it began on another, or nobody knows.
     """
 
     id: int
@@ -117,6 +118,7 @@ class Experiment:
     steps: Sequence[Step] = field(repr=False)
     is_abandoned: bool = False
     once_allowed: tuple[str, ...] = ()
+    begun_in: str | None = None
 
 
 @dataclass(frozen=True)
