@@ -29,8 +29,8 @@ pub struct Entrusted {
     noting: Option<JoinHandle<Notes>>,
 }
 
-/// The files that others have written, each with the session (`setsid(2)`) of who did it: 0 if that could not
-/// be told, and no file for all of them.
+/// The files that others have written, each with the session (`setsid(2)`) of who did it: 0 if nothing is
+/// known of who did, and no file for all of them.
 type Notes = BTreeSet<(Option<Handle>, u32)>;
 
 impl Entrusted {
@@ -109,17 +109,27 @@ fn take_notes(watch: &Watch, is_over: &AtomicBool) -> Notes {
         let is_last = is_over.load(Ordering::Relaxed);
         watch.wait(if is_last { Duration::ZERO } else { LOOK_EVERY });
         for deed in watch.deeds_of_others().unwrap_or_else(|_| vec![Deed::unknown()]) {
-            // While it opens a file a process is there; when it closes one it may be gone already.
-            if let Some(session) = session_of(deed.pid) {
-                sessions.insert(deed.pid, session);
-            }
+            let session = session_noted(deed.pid, &mut sessions);
             if deed.was_closed {
-                notes.insert((deed.file, sessions.get(&deed.pid).copied().unwrap_or(0)));
+                notes.insert((deed.file, session));
             }
         }
         if is_last {
             return notes;
         }
+    }
+}
+
+/// The session of a process, as long as it was there once while it was looked at. While it opens a file it is
+/// there; on a busy host it may be gone before anybody looks. Its own number is left then, which is that of its
+/// session if it began one.
+fn session_noted(pid: u32, sessions: &mut BTreeMap<u32, u32>) -> u32 {
+    match session_of(pid) {
+        Some(session) => {
+            sessions.insert(pid, session);
+            session
+        }
+        None => sessions.get(&pid).copied().unwrap_or(pid),
     }
 }
 
@@ -138,4 +148,26 @@ fn session_of(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; then come state, parent, group and session (proc(5)).
     text.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_ended_before_anybody_looked_is_still_known_by_its_number() {
+        let mut sessions = BTreeMap::new();
+        let mut other =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let (seen, mine) = (other.id(), session_of(std::process::id()).unwrap());
+        assert_eq!(session_noted(seen, &mut sessions), mine);
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        assert_eq!(session_noted(seen, &mut sessions), mine);
+        assert_eq!(session_noted(seen, &mut BTreeMap::new()), seen);
+        // Of what the kernel lost nobody is known.
+        assert_eq!(session_noted(Deed::unknown().pid, &mut sessions), 0);
+    }
 }
