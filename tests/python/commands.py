@@ -223,7 +223,8 @@ def started(
 def _lifeline() -> socket.socket:
     """Return a socket whose other end is closed once this process has ended."""
     ours, theirs = socket.socketpair()
-    atexit.register(ours.close)
+    for end in (ours, theirs):
+        atexit.register(end.close)
     return theirs
 
 
