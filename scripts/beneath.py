@@ -135,7 +135,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--page", type=Path)
     parser.add_argument("--only", help="only places with this word in their name")
     parser.add_argument("--loops", default=",".join(DEVICES), help="two loop devices that are free")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not os.access(options.diskspd, os.X_OK):
+        parser.error(f"there is no {options.diskspd}: make build")
+    return options
 
 
 def _run(*command: str) -> None:
