@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 FILE_BYTES = 48 * MIB
-IMAGE_BYTES = 400 * MIB
+IMAGE_BYTES = 800 * MIB
 EDGE_BYTES = 10 * 16 << 10
 """What may be in flight at the edges of a load."""
 DEVICES = ["/dev/loop11", "/dev/loop12"]

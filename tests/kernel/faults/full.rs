@@ -55,6 +55,21 @@ fn every_write_that_finds_no_room_is_counted() {
     }
 }
 
+/// Writes that found no room were part of the rate that a rule judged, and of none in the table.
+#[test]
+fn the_rate_that_a_rule_judges_is_that_of_ios_that_did_not_fail() {
+    let Some(mount) = small() else { return };
+    let path = sparse(&mount);
+    let args = format!("-b4K -r -w100 -o4 --on-error=continue --stop-steady=5 --overwrite {path}");
+    let result = Bench::new().measure(&args);
+    let span = &result["time_spans"][0];
+    let seconds = span["measured_ns"].as_f64().unwrap() / 1e9;
+    let issued = sum(&result, "write", "ios") + sum(&result, "write", "errors");
+    let judged = span["stop"]["steady"]["iops_mean"].as_f64().unwrap();
+    // An eighth of the file has room.
+    assert!(judged > 0.0 && judged < issued as f64 / seconds / 2.0, "{judged} of {issued}");
+}
+
 #[test]
 fn the_count_is_that_of_the_calls_that_failed() {
     let Some(mount) = small() else { return };

@@ -343,9 +343,12 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     fn enter_completed(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
         let in_flight = self.in_flight;
         if let Some(intervals) = &mut self.intervals {
-            let slots =
-                self.done.iter().map(|completion| &statistics.slots[completion.slot as usize]);
-            intervals.add(now_ns, slots.filter(|slot| slot.operation.moves_bytes()).count());
+            // What failed or came back short is no part of a rate.
+            let is_whole = |completion: &&Completion| {
+                let slot = &statistics.slots[completion.slot as usize];
+                slot.operation.moves_bytes() && completion.result == slot.bytes.cast_signed()
+            };
+            intervals.add(now_ns, self.done.iter().filter(is_whole).count());
         }
         for index in 0..self.done.len() {
             let completion = self.done[index];

@@ -9,12 +9,12 @@ use super::*;
 use crate::plan::{EngineKind, FilePlan, TargetKind};
 
 fn writing(path: &Path) -> Plan {
-    Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])], verify: None }
+    Plan { spans: vec![span(vec![target(path, 30)])], ..Plan::default() }
 }
 
 fn creating(path: &Path) -> Plan {
     let file = FilePlan { location: Location::here(path), size_bytes: 4096, ..FilePlan::default() };
-    Plan { precreate: vec![file], spans: Vec::new(), verify: None }
+    Plan { precreate: vec![file], ..Plan::default() }
 }
 
 const ANYHOW: Permission = Permission {
@@ -57,13 +57,12 @@ fn reading_needs_no_check() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let path = home.path().join("notes");
     fs::write(&path, "milk, bread, and what else?\n").expect("a file");
-    let plan =
-        Plan { precreate: Vec::new(), spans: vec![span(vec![target(&path, 0)])], verify: None };
+    let plan = Plan { spans: vec![span(vec![target(&path, 0)])], ..Plan::default() };
     assert_eq!(plain(&plan), []);
     let folder = Plan {
         precreate: Vec::new(),
         spans: vec![span(vec![target(home.path(), 0)])],
-        verify: None,
+        ..Plan::default()
     };
     assert_eq!(plain(&folder), []);
 }
@@ -116,8 +115,7 @@ fn all_refusals_are_told_once_each() {
         fs::write(path, "some words of somebody").expect("a file");
     }
     let targets = || paths.iter().map(|path| target(path, 100)).collect();
-    let plan =
-        Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())], verify: None };
+    let plan = Plan { spans: vec![span(targets()), span(targets())], ..Plan::default() };
     let refusals = check(&plan, &Permission::default(), &|_| {}).expect_err("refused");
     assert_eq!(refusals.0.len(), 2);
     assert_eq!(refusals.to_string().lines().count(), 2);

@@ -75,7 +75,7 @@ mod tests {
     fn plan(engine: EngineKind, threads: usize) -> Plan {
         let mut one = span(vec![target(Path::new("t.dat"), 0)]);
         one.threads = (0..threads).map(|index| thread(index, engine, 0)).collect();
-        Plan { precreate: Vec::new(), spans: vec![one], verify: None }
+        Plan { spans: vec![one], ..Plan::default() }
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Plan {
     pub spans: Vec<SpanPlan>,
     /// The verification of the run, if its data are verified.
     pub verify: Option<VerifyPlan>,
+    /// CPUs that threads may run on; 0 if nobody knows.
+    pub usable_cpu_count: usize,
 }
 
 impl Plan {

@@ -28,10 +28,14 @@ pub struct Sum {
     pub bytes: u64,
     /// I/Os that failed.
     pub errors: u64,
+    /// I/Os that moved fewer bytes than were requested.
+    pub short_ios: u64,
     /// Service times; empty if latency was not measured.
     pub latency: LatencyHistogram,
     /// Response times; empty if none were measured.
     pub response: LatencyHistogram,
+    /// Service times of the I/Os that have a response time: where other targets have no schedule, not all.
+    pub scheduled: LatencyHistogram,
     /// I/Os per interval; empty if no series was kept.
     pub series: IntervalSeries,
     /// What was in flight at both ends of the measured time.
@@ -58,11 +62,15 @@ impl Sum {
         self.ios += direction.ios;
         self.bytes += direction.bytes;
         self.errors += direction.errors;
+        self.short_ios += direction.short_ios;
         if let Some(latency) = &direction.latency {
             self.latency.merge(latency);
         }
         if let Some(response) = &direction.response {
             self.response.merge(response);
+            if let Some(latency) = &direction.latency {
+                self.scheduled.merge(latency);
+            }
         }
         self.series.merge(&direction.series);
         self.edges.merge(&direction.edges);

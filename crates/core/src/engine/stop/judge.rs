@@ -109,7 +109,11 @@ impl Judge {
             level_percent / 100.0,
             limit / 100.0,
         );
-        Some(found.map(|known| self.evidence(&known, level_percent, limit)))
+        // A mean of 0 has no precision, and is never known.
+        match found {
+            Ok(known) if known.mean <= 0.0 => None,
+            found => Some(found.map(|known| self.evidence(&known, level_percent, limit))),
+        }
     }
 
     fn evidence(
@@ -126,7 +130,7 @@ impl Judge {
             iops_mean: known.mean,
             iops_low: (known.mean - known.half_width).max(0.0),
             iops_high: known.mean + known.half_width,
-            precision_percent: if known.mean > 0.0 { relative } else { 0.0 },
+            precision_percent: relative,
             precision_percent_limit,
             effective_samples: known.effective_samples,
             transient_intervals,
@@ -296,6 +300,7 @@ mod tests {
     fn nothing_is_known_of_a_rate_of_zero_or_one_that_keeps_falling() {
         let mut idle = judge(None, Some(TWO_PERCENT));
         assert!((0..2_000).all(|_| idle.next(0).is_none()));
+        assert_eq!((idle.confidence_evidence(), idle.awaited()), (None, None));
         let mut falling = judge(None, Some(TWO_PERCENT));
         assert!((0..2_000).all(|index| falling.next(100_000 - 40 * index).is_none()));
     }

@@ -69,7 +69,10 @@ pub fn resolve(
     if !errors.is_empty() {
         return Err(ResolveErrors(errors));
     }
-    Ok(Resolved { plan: Plan { precreate, spans, verify }, warnings })
+    Ok(Resolved {
+        plan: Plan { precreate, spans, verify, usable_cpu_count: facts.usable_cpus.len() },
+        warnings,
+    })
 }
 
 /// A resolution under way.

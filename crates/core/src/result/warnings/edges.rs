@@ -25,6 +25,7 @@ fn sum(seen: &Seen) -> Sum {
         let part = of_span(seen.measured, kind);
         all.ios += part.ios;
         all.errors += part.errors;
+        all.short_ios += part.short_ios;
         all.edges.merge(&part.edges);
     }
     all
@@ -51,6 +52,10 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
     if sum.errors > 0 {
         evidence.push_str(&format!("; {} failed", count(number_of(sum.errors), "I/O")));
         remedy = "look for the target's errors in the kernel's log";
+    } else if sum.short_ios > 0 {
+        let short = count(number_of(sum.short_ios), "I/O");
+        evidence.push_str(&format!("; {short} moved fewer bytes than were requested"));
+        remedy = "check that the target still has its size and that nobody else changes it";
     } else if sum.edges.at_end.ios > 0 {
         evidence.push_str(&format!("; {}", at_end::in_flight(&sum.edges.at_end, "I/O")));
         if sum.edges.at_end.ios >= MANY_IOS {

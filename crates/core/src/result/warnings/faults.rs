@@ -1,8 +1,8 @@
 //! What went wrong while measuring: failed and short I/O, a lesser backend, an early end.
 
 use super::super::{Outcome, Warning, WarningKind};
-use super::Seen;
-use super::words::{count, grouped};
+use super::words::{count, grouped, list};
+use super::{Counts, Seen};
 use crate::errors::Kind;
 use crate::plan::TargetPlan;
 use crate::units::NANOS_PER_SEC;
@@ -34,16 +34,14 @@ fn interrupted(seen: &Seen) -> Option<Warning> {
 
 fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {
     let counts = seen.counts(index);
-    if counts.read_errors + counts.write_errors == 0 {
+    let failed = failed_ios(&counts);
+    if failed.is_empty() {
         return None;
     }
     let full = full_ios(seen, index);
     let evidence = format!(
-        "{} of {} reads and {} of {} writes failed{}; rates and latencies are of the others only",
-        grouped(counts.read_errors),
-        grouped(counts.read_errors + counts.read_ios),
-        grouped(counts.write_errors),
-        grouped(counts.write_errors + counts.write_ios),
+        "{} failed{}; rates and latencies are of the others only",
+        list(&failed, failed.len()),
         if full == 0 {
             String::new()
         } else {
@@ -57,6 +55,26 @@ fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
     };
     let warning = seen.warning(WarningKind::IoErrors, evidence, remedy.to_owned());
     Some(seen.about(target, warning))
+}
+
+/// How many of each kind failed, in words: reads and writes together, then syncs and trims.
+fn failed_ios(counts: &Counts) -> Vec<String> {
+    let part = |errors: u64, ios: u64, what: &str| {
+        format!("{} of {} {what}", grouped(errors), grouped(errors + ios))
+    };
+    let mut found = Vec::new();
+    if counts.read_errors + counts.write_errors > 0 {
+        let reads = part(counts.read_errors, counts.read_ios, "reads");
+        let writes = part(counts.write_errors, counts.write_ios, "writes");
+        found.push(format!("{reads} and {writes}"));
+    }
+    if counts.sync_errors > 0 {
+        found.push(part(counts.sync_errors, counts.sync_ios, "syncs"));
+    }
+    if counts.trim_errors > 0 {
+        found.push(part(counts.trim_errors, counts.trim_ios, "trims"));
+    }
+    found
 }
 
 /// I/Os of the measured time that found no room where a target lies.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
+use super::super::{CpuUse, ThreadResult, Warning, WarningKind};
 use super::caching::lies_in_page_cache;
 use super::causes::{OTHERS_PERCENT, others_percent, outside};
 use super::words::{count, either, list, rate};
@@ -69,13 +69,14 @@ fn one_at_a_time(seen: &Seen) -> Option<Warning> {
     })
 }
 
-/// What was asked of all paced threads together, and what they delivered.
+/// What was asked of all paced threads together, what they delivered, and what failed, each of which took its
+/// place in the schedule.
 #[derive(Default)]
 struct Rates {
     asked_ios: f64,
     delivered_ios: u64,
+    failed_ios: u64,
     paced_uses: u32,
-    bursts: bool,
 }
 
 fn rates(seen: &Seen) -> Rates {
@@ -91,12 +92,14 @@ fn rates(seen: &Seen) -> Rates {
             let measured_ns = seen.measured.measured_ns as f64;
             sum.asked_ios += measured_ns * pace.ios as f64 / pace.per_ns as f64;
             // Syncs have no place in the schedule; trims have.
-            let trims = |trim: &DirectionResult| trim.ios;
-            sum.delivered_ios += used.map_or(0, |used| {
-                used.read.ios + used.write.ios + used.trim.as_deref().map_or(0, trims)
+            let parts = used.into_iter().flat_map(|used| {
+                [Some(&used.read), Some(&used.write), used.trim.as_deref()].into_iter().flatten()
             });
+            for part in parts {
+                sum.delivered_ios += part.ios;
+                sum.failed_ios += part.errors + part.short_ios;
+            }
             sum.paced_uses += 1;
-            sum.bursts |= assignment.burst.is_some();
         }
     }
     sum
@@ -119,8 +122,8 @@ pub(super) fn is_rate_met(seen: &Seen) -> bool {
 impl Rates {
     fn is_missed(&self) -> bool {
         // The I/O under way when the measured time ends is due in it but completes after it.
-        let delivered = self.delivered_ios as f64 + f64::from(self.paced_uses);
-        delivered < self.asked_ios * (1.0 - RATE_TOLERANCE)
+        let issued = (self.delivered_ios + self.failed_ios) as f64 + f64::from(self.paced_uses);
+        issued < self.asked_ios * (1.0 - RATE_TOLERANCE)
     }
 }
 
@@ -141,11 +144,8 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
         let evidence = format!("{evidence}: {}", cause.words);
         return Some(seen.warning(WarningKind::RateNotReached, evidence, cause.remedy));
     }
-    let mut remedies =
-        vec!["ask for a lower rate (-g)".to_owned(), "allow more outstanding I/O (-o)".to_owned()];
-    if rates.bursts {
-        remedies.push("leave out the idle time between bursts (-i)".to_owned());
-    }
+    let remedies =
+        ["ask for a lower rate (-g)".to_owned(), "allow more outstanding I/O (-o)".to_owned()];
     Some(seen.warning(WarningKind::RateNotReached, evidence, either(&remedies)))
 }
 
@@ -196,7 +196,8 @@ fn relief(seen: &Seen, threads: &[&ThreadResult]) -> String {
     let slower = threads.iter().any(is_slower);
     let targets = &seen.span.targets;
     tell(threads.len() < seen.cpu_count, "use more threads (-t)");
-    tell(share_a_cpu(threads) && seen.cpu_count > 1, "give each thread a CPU of its own (-a)");
+    let has_room = threads.len() <= seen.cpu_count;
+    tell(has_room && share_a_cpu(threads), "give each thread a CPU of its own (-a)");
     tell(slower && !targets.iter().any(|one| one.open.mapped), "use --engine=uring");
     tell(targets.iter().any(|one| u64::from(one.block_bytes) < MIB), "use larger blocks (-b)");
     // Of a file in memory the page cache is all there is.

@@ -30,7 +30,10 @@ pub(super) mod words;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
+use super::{
+    DirectionResult, RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning,
+    WarningKind,
+};
 use crate::guard::is_untouched;
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
@@ -101,7 +104,11 @@ fn not_seen<'a>(
 pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (span, measured) in plan.spans.iter().zip(&result.time_spans) {
-        let seen = Seen { span, measured, cpu_count: result.host.cpus.len() };
+        let cpu_count = match plan.usable_cpu_count {
+            0 => result.host.cpus.len(),
+            known => known,
+        };
+        let seen = Seen { span, measured, cpu_count };
         warnings.extend(faults::warnings(&seen));
         warnings.extend(edges::warnings(&seen));
         warnings.extend(beneath::warnings(&seen));
@@ -122,6 +129,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
 struct Seen<'a> {
     span: &'a SpanPlan,
     measured: &'a TimeSpanResult,
+    /// CPUs that threads of load may run on.
     cpu_count: usize,
 }
 
@@ -134,6 +142,10 @@ struct Counts {
     read_errors: u64,
     write_errors: u64,
     short_ios: u64,
+    sync_ios: u64,
+    sync_errors: u64,
+    trim_ios: u64,
+    trim_errors: u64,
 }
 
 impl Seen<'_> {
@@ -171,6 +183,14 @@ impl Seen<'_> {
             sum.read_errors += seen.read.errors;
             sum.write_errors += seen.write.errors;
             sum.short_ios += seen.read.short_ios + seen.write.short_ios;
+            let part = |one: &Option<Box<DirectionResult>>| {
+                one.as_deref().map_or((0, 0), |found| (found.ios, found.errors))
+            };
+            let (sync, trim) = (part(&seen.sync), part(&seen.trim));
+            sum.sync_ios += sync.0;
+            sum.sync_errors += sync.1;
+            sum.trim_ios += trim.0;
+            sum.trim_errors += trim.1;
         }
         sum
     }

@@ -19,7 +19,7 @@ const LEAST_NS: u64 = 1_000_000;
 /// A warning about service times that hide how long I/Os waited for their turn.
 pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
     let sum = of_span(seen.measured, Kind::Total);
-    let (service, response) = (&sum.latency, &sum.response);
+    let (service, response) = (&sum.scheduled, &sum.response);
     // What failed before the measured time has nothing to be late.
     if service.count() == 0 {
         return None;
@@ -56,7 +56,12 @@ fn reason(
 ) -> (String, String) {
     // More of them only wait elsewhere where something else than the load holds them up.
     let more = "allow more outstanding I/O (-o)".to_owned();
-    let (slowest_ns, longest_ns) = (service.max_ns(), response.max_ns());
+    let slowest_ns = if seen.span.shared_outstanding > 0 {
+        of_span(seen.measured, Kind::Total).latency.max_ns()
+    } else {
+        service.max_ns()
+    };
+    let longest_ns = response.max_ns();
     if slowest_ns >= longest_ns / 2 {
         return (Held::from(seen, longest_ns / 2).in_words(seen, slowest_ns), more);
     }
@@ -121,7 +126,10 @@ impl Held {
 /// How long the slowest read or write of a thread on a target took.
 fn longest_ns(seen: &Seen, thread: usize, target: usize) -> u64 {
     let uses = seen.uses(target).filter(|(result, _)| result.index == number(thread));
+    // What has no schedule holds up others only where they share what is outstanding.
+    let is_shared = seen.span.shared_outstanding > 0;
     let directions = uses.flat_map(|(_, used)| [&used.read, &used.write]);
+    let directions = directions.filter(|one| is_shared || one.response.is_some());
     let latencies = directions.filter_map(|one| one.latency.as_ref());
     latencies.map(LatencyHistogram::max_ns).max().unwrap_or(0)
 }

@@ -65,12 +65,17 @@ fn is_long(seen: &Seen, stall: &Stall) -> bool {
     stall.length_ns as f64 > FACTOR * otherwise_ns as f64 / ios.max(1.0)
 }
 
-/// Reads and writes of the thread on the target, or on all of its targets where nobody told which it was.
+/// I/Os of the thread on the target that came back, or on all of its targets where nobody told which it was.
 fn ios(seen: &Seen, stall: &Stall) -> u64 {
     let threads = seen.measured.threads.iter().filter(|one| one.index == stall.thread);
     let used = threads.flat_map(|one| &one.targets);
     used.filter(|used| stall.target.is_none_or(|target| used.target == target))
-        .map(|used| used.read.ios + used.write.ios)
+        .flat_map(|used| {
+            let parts =
+                [Some(&used.read), Some(&used.write), used.sync.as_deref(), used.trim.as_deref()];
+            parts.into_iter().flatten()
+        })
+        .map(|part| part.ios + part.errors + part.short_ios)
         .sum()
 }
 

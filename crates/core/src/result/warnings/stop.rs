@@ -1,8 +1,10 @@
 //! Whether the run ended as it was asked to.
 
+use super::super::totals::{Kind, of_span};
 use super::super::{Warning, WarningKind};
 use super::Seen;
 use crate::measure::{StopCause, StopReport};
+use crate::request::StopRules;
 use crate::result::stop;
 
 /// A warning about a run that went on to its longest time.
@@ -26,16 +28,30 @@ fn judged(seen: &Seen, report: &StopReport) -> Vec<String> {
     let rules = &seen.span.stop;
     let mut found = Vec::new();
     if rules.steady.is_some() {
-        found.push(report.steady.map_or_else(
-            || format!("{} intervals did not fill a window", report.intervals),
-            |window| stop::steady(report, window),
-        ));
+        found.push(
+            report
+                .steady
+                .map_or_else(|| unfilled(report, rules), |window| stop::steady(report, window)),
+        );
     }
     if rules.confidence.is_some() {
-        found.push(report.confidence.map_or_else(
-            || format!("{} intervals were too few to tell the mean, or it moved", report.intervals),
-            |known| stop::confidence(report, known),
-        ));
+        let is_nothing = of_span(seen.measured, Kind::Total).ios == 0;
+        found.push(match report.confidence {
+            Some(known) => stop::confidence(report, known),
+            None if is_nothing => format!("{} intervals had no I/O", report.intervals),
+            None => {
+                format!("{} intervals were too few to tell the mean, or it moved", report.intervals)
+            }
+        });
     }
     found
+}
+
+/// Why there is no window to judge.
+fn unfilled(report: &StopReport, rules: &StopRules) -> String {
+    let window = rules.steady.map_or(0, |rule| u64::from(rule.intervals));
+    if report.intervals < window {
+        return format!("{} intervals did not fill a window", report.intervals);
+    }
+    format!("the last {window} intervals, of {} ms each, had no I/O", rules.interval_ms())
 }

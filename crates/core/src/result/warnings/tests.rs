@@ -10,9 +10,9 @@ use std::path::Path;
 use super::*;
 use crate::errors::Kind;
 use crate::guard::fixture::{span, target, thread};
-use crate::measure::{FaultCount, IntervalSeries};
+use crate::measure::{FaultCount, IntervalSeries, StopCause, StopReport};
 use crate::plan::{Burst, EngineKind, Order, Pace};
-use crate::request::{Profile, Request};
+use crate::request::{ConfidenceRule, Profile, Request, SteadyRule, StopRules};
 use crate::result::{
     Backend, Cpu, CpuUse, DirectionResult, Host, Outcome, SCHEMA_VERSION, Tool, Waits,
 };
@@ -110,7 +110,7 @@ impl Case {
             parts: Vec::new(),
             hosts: Vec::new(),
         };
-        Self { plan: Plan { precreate: Vec::new(), spans: vec![span], verify: None }, result }
+        Self { plan: Plan { spans: vec![span], ..Plan::default() }, result }
     }
 
     fn target(&mut self) -> &mut TargetPlan {
@@ -287,9 +287,30 @@ fn a_rate_that_was_not_reached_is_told_with_both_numbers() {
     let found = case.only(WarningKind::RateNotReached);
     has(&found.evidence, &["25,000 I/Os per second", "20,000 delivered", "80.0 %"]);
     lacks(&found.remedy, "-i");
-    let burst = Some(Burst { ios: 1, gap_ns: 1 });
-    case.plan.spans[0].threads[0].assignments[0].burst = burst;
-    has(&case.only(WarningKind::RateNotReached).remedy, &["(-i)"]);
+}
+
+/// "Leave out the idle time between bursts" was advised, which a rate leaves out anyway.
+#[test]
+fn bursts_are_no_reason_why_a_rate_was_not_reached() {
+    let mut case = Case::new(2);
+    paced(&mut case, 12_500);
+    case.plan.spans[0].threads[0].assignments[0].burst = Some(Burst { ios: 1, gap_ns: 1 });
+    lacks(&case.only(WarningKind::RateNotReached).remedy, "-i");
+}
+
+/// A target whose I/Os failed on time was asked for a lower rate.
+#[test]
+fn what_failed_when_it_was_due_is_no_rate_that_was_not_reached() {
+    let mut case = Case::new(2);
+    paced(&mut case, 12_500);
+    case.used(0).read.errors = 2_500;
+    case.used(1).write.errors = 2_400;
+    case.only(WarningKind::IoErrors);
+    case.used(1).write.errors = 0;
+    case.used(1).read.short_ios = 1_000;
+    let kinds: Vec<WarningKind> = case.all().iter().map(|one| one.kind).collect();
+    let expected = [WarningKind::IoErrors, WarningKind::ShortIo, WarningKind::RateNotReached];
+    assert_eq!(kinds, expected, "3,500 failed, and 1,500 more were not issued");
 }
 
 #[test]
@@ -410,6 +431,59 @@ fn remedies_that_are_in_use_are_not_proposed() {
     has(&case.only(WarningKind::CoreSaturated).remedy, &["(-a)"]);
 }
 
+/// Of 8 CPUs the process was allowed 4: more threads, and a CPU for each, were advised beyond them.
+#[test]
+fn no_more_cpus_are_proposed_than_the_process_may_use() {
+    let mut case = Case::new(4);
+    case.target().block_bytes = 1 << 20;
+    case.measured().threads[0].cpu_ns = SECOND;
+    has(&case.only(WarningKind::CoreSaturated).remedy, &["(-t)"]);
+    case.plan.usable_cpu_count = 4;
+    has(&case.only(WarningKind::CoreSaturated).remedy, &["a lower bound"]);
+    case.measured().threads[1].pinned_os_cpu = Some(0);
+    has(&case.only(WarningKind::CoreSaturated).remedy, &["(-a)"]);
+    case.plan.usable_cpu_count = 2;
+    has(&case.only(WarningKind::CoreSaturated).remedy, &["a lower bound"]);
+}
+
+fn stopped_by_its_duration(case: &mut Case, rules: StopRules, intervals: u64) {
+    case.plan.spans[0].stop = rules;
+    case.measured().stop = Some(StopReport {
+        cause: StopCause::Duration,
+        interval_ns: SECOND / 100,
+        intervals,
+        steady: None,
+        confidence: None,
+        awaited: None,
+    });
+}
+
+/// "1000 intervals did not fill a window" of three.
+#[test]
+fn a_window_without_ios_is_no_window_that_was_not_filled() {
+    let mut case = Case::new(1);
+    let steady = Some(SteadyRule { intervals: 3, ..SteadyRule::default() });
+    let rules = StopRules { steady, interval_ms: Some(10), ..StopRules::default() };
+    stopped_by_its_duration(&mut case, rules.clone(), 1_000);
+    let found = case.only(WarningKind::StopRuleNotMet);
+    has(&found.evidence, &["the last 3 intervals, of 10 ms each, had no I/O"]);
+    stopped_by_its_duration(&mut case, rules, 2);
+    has(&case.only(WarningKind::StopRuleNotMet).evidence, &["2 intervals did not fill a window"]);
+}
+
+/// "Between 0.0 and 0.0 IOPS, 0.00 % were reached of 2 %" was waited for.
+#[test]
+fn a_mean_of_no_ios_is_told_as_such() {
+    let mut case = Case::new(1);
+    let confidence = Some(ConfidenceRule { level_milli: 95_000, precision_milli: 2_000 });
+    let rules = StopRules { confidence, ..StopRules::default() };
+    stopped_by_its_duration(&mut case, rules.clone(), 300);
+    has(&case.only(WarningKind::StopRuleNotMet).evidence, &["too few to tell the mean"]);
+    case.used(0).read = direction(0);
+    stopped_by_its_duration(&mut case, rules, 300);
+    has(&case.only(WarningKind::StopRuleNotMet).evidence, &["300 intervals had no I/O"]);
+}
+
 #[test]
 fn the_null_engine_may_use_all_of_its_core() {
     let mut case = Case::new(1);
@@ -440,6 +514,35 @@ fn errors_and_short_ios_are_counted() {
     assert_eq!(case.all(), []);
     case.used(1).read.short_ios = 7;
     has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20,007", "4,096 bytes"]);
+}
+
+/// A run whose syncs or trims failed had no warning: it looked like a clean one.
+#[test]
+fn syncs_and_trims_that_failed_are_counted() {
+    let failed = |errors| Some(Box::new(DirectionResult { errors, ..direction(5) }));
+    let mut case = Case::new(2);
+    case.used(0).sync = failed(2);
+    has(&case.only(WarningKind::IoErrors).evidence, &["2 of 7 syncs failed"]);
+    lacks(&case.only(WarningKind::IoErrors).evidence, "reads");
+    case.used(0).sync = failed(0);
+    case.used(1).trim = failed(3);
+    case.used(1).read.errors = 1;
+    let all = case.all();
+    let found = all.iter().find(|one| one.kind == WarningKind::IoErrors).unwrap();
+    has(&found.evidence, &["1 of 20,001 reads and 0 of 0 writes, 3 of 8 trims failed"]);
+}
+
+/// "2 I/Os were in flight at its end; look whether the target answers" was said of a file that had been cut.
+#[test]
+fn ios_that_all_came_back_short_are_told_where_none_completed() {
+    let mut case = Case::new(1);
+    case.used(0).read = DirectionResult { short_ios: 3, ..direction(0) };
+    case.used(0).read.edges.at_end.ios = 2;
+    case.measured().outcome = Outcome::NoIo;
+    let all = case.all();
+    let found = all.iter().find(|one| one.kind == WarningKind::NoIoCompleted).unwrap();
+    has(&found.evidence, &["3 I/Os moved fewer bytes than were requested"]);
+    has(&found.remedy, &["still has its size"]);
 }
 
 /// A file system that ran full sent people to the kernel's log, and to replace the disk.

@@ -45,7 +45,8 @@ pub fn write_response(text: &mut String, index: usize, span: &TimeSpanResult) {
     }
     text.push_str(&format!("\nResponse times of timespan {}:\n", index + 1));
     write_table(text, false, |kind| of_span(span, kind).response);
-    let (service_ms, response_ms) = (total.latency.mean_ns() / 1e6, total.response.mean_ns() / 1e6);
+    let (service_ms, response_ms) =
+        (total.scheduled.mean_ns() / 1e6, total.response.mean_ns() / 1e6);
     text.push_str(&format!(
         "Response time counts from the scheduled start of each I/O, service time (the latency \
          above) from its submission:\nan I/O that had to wait for its turn behind a slow one shows \

@@ -312,6 +312,40 @@ fn what_a_limit_held_up_is_not_helped_by_more_outstanding_ios() {
     assert!(!limited.contains("-o"), "{limited}");
 }
 
+/// An unpaced target answered in 0.1 ms, and "at least 0 of 500" I/Os of the other one had waited.
+#[test]
+fn response_times_are_compared_with_the_service_times_of_the_same_ios() {
+    let said = |late_ns: u64| {
+        said(beneath(), |case| {
+            two_targets(case, 1_000);
+            let (mut fast, mut slow, mut due) =
+                (LatencyHistogram::new(), LatencyHistogram::new(), LatencyHistogram::new());
+            fast.record_several(100_000, 100_000);
+            slow.record_several(10_000_000, 500);
+            due.record_several(10_000_000_u64 + late_ns, 500);
+            case.used(0).read.latency = Some(fast);
+            let other = &mut case.measured().threads[1].targets[0].read;
+            (other.latency, other.response) = (Some(slow), Some(Box::new(due)));
+        })
+    };
+    let is_late = |one: &Warning| one.kind == WarningKind::ResponseBehindSchedule;
+    assert!(!said(0).iter().any(is_late));
+    let late = said(90_000_000);
+    let found = late.iter().find(|one| is_late(one)).expect("it was late");
+    has(&found.evidence, &["at least 500 of 500 I/Os waited", "10."]);
+}
+
+/// A load of trims that stalled had no warning.
+#[test]
+fn a_stall_of_trims_is_told() {
+    let stall = Stall { thread: 0, target: None, from_ns: SECOND / 5, length_ns: SECOND * 6 / 10 };
+    let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
+        case.used(0).read = direction(0);
+        case.used(0).trim = Some(Box::new(direction(1_000)));
+    });
+    assert!(warnings.iter().any(|one| one.kind == WarningKind::Stalled), "{warnings:?}");
+}
+
 /// The mean time between I/Os contained the stall: one of 0.6 of 1 s was none at 25 I/Os per second.
 #[test]
 fn a_stall_is_compared_with_the_time_between_ios_without_it() {
