@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom.cli.views.runs import console, local_time, text_table
+from fathom.experiments.density.outcome import share_words
 from fathom.units import clock_words, rate_words
 
 if TYPE_CHECKING:
@@ -53,19 +54,20 @@ def show_density(found: Density) -> None:
         "CPU %>",
         "limit",
     )
-    rows = [_row(one) for one in found.steps]
+    rows = [_row(one, found.steps[0]) for one in found.steps]
     if rows:
         console().print(text_table("", columns, rows, spare=_SPARE))
     for sentence in found.sentences:
         typer.echo(sentence)
 
 
-def _row(step: DensityStep) -> list[str]:
+def _row(step: DensityStep, first: DensityStep) -> list[str]:
+    is_known = first.per_s and first.disturbed is None and step.disturbed is None
     rates = [one.per_s for one in step.members]
     return [
         str(step.databases),
         rate_words(step.per_s),
-        f"{100 * step.linear_share:.0f}",
+        share_words(step) if is_known else "-",
         rate_words(min(rates)),
         rate_words(max(rates)),
         f"{step.fairness:.3f}",

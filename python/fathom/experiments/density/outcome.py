@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from fathom._digits import beside_limit
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -21,22 +23,27 @@ __all__ = [
     "outcome_of",
     "plan_words",
     "sentences_of",
+    "share_words",
     "stepped",
 ]
 
 LINEAR_SHARE = 0.9
 """Our choice: a sum of less than this share of N times one is linear no more."""
 
+_PERCENT = 100.0
+# Quotients of the same share differ in the last digit; ``beside_limit`` has the same, in percent.
+_ROUNDING = 1e-11
 # From this share of the CPUs on, what others used is reported.
 _OTHERS_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one step measured: each database, and what was at its limit meanwhile."""
+    """What one step measured: each database, what was at its limit meanwhile, what disturbed it."""
 
     databases: tuple[DatabaseFigures, ...]
     limit: Limit
+    disturbed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,9 @@ class DensityStep:
         Each database.
     run_id
         In the store, of files.
+    disturbed
+        What came between the load and the machine, in words; None if nothing did, or nobody knows,
+        as of databases.
 
     """
 
@@ -73,6 +83,18 @@ class DensityStep:
     limit: Limit
     members: tuple[DatabaseFigures, ...]
     run_id: int | None = None
+    disturbed: str | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the sum is about that many times one."""
+        return self.linear_share >= LINEAR_SHARE - _ROUNDING
+
+
+def share_words(step: DensityStep) -> str:
+    """Return the share of linear in percent, with so many digits that one sees which it is."""
+    # Linear is what reaches the limit, and ``beside_limit`` asks for what does not exceed it.
+    return beside_limit(-_PERCENT * step.linear_share, -_PERCENT * LINEAR_SHARE).lstrip("-")
 
 
 def plan_words(plan: DensityPlan, count: int) -> str:
@@ -100,6 +122,7 @@ def stepped(
         limit=measured.limit,
         members=measured.databases,
         run_id=run_id,
+        disturbed=measured.disturbed,
     )
 
 
@@ -115,28 +138,17 @@ def sentences_of(
     """Return what was found, the headline first."""
     if not steps:
         return [] if failure is None else [f"Nothing was measured: {failure}."]
-    last, first = steps[-1], steps[0]
-    found = [_headline(plan, first, last), _end(plan, steps)]
-    uneven = min(steps, key=lambda one: one.fairness)
-    least, most = (end(one.per_s for one in uneven.members) for end in (min, max))
-    if uneven.databases > 1:
-        found.append(
-            f"The {plan.noun}s' shares were the least even at {uneven.databases}: "
-            f"{rate_words(least)} to {rate_words(most)} {plan.unit} each, a fairness (Jain) of "
-            f"{uneven.fairness:.3f}."
-        )
-    others = max(one.limit.others_percent or 0.0 for one in steps)
-    if others >= _OTHERS_PERCENT:
-        found.append(
-            f"Other programs used up to {others:.0f} % of the CPUs meanwhile: what they took is "
-            "missing in these figures."
-        )
-    failed = sum(one.failed for step in steps for one in step.members)
-    if failed:
-        found.append(f"{failed:,} transactions failed, and are not counted.")
-    if failure is not None:
-        found.append(f"It ended early: {failure}.")
-    return found
+    sound = [one for one in steps if one.disturbed is None]
+    found = [
+        _headline(plan, steps[0], steps[-1]),
+        _end(plan, steps, sound),
+        *_disturbed(plan, steps),
+        _uneven(plan, sound),
+        _others(steps),
+        _failed(steps),
+        None if failure is None else f"It ended early: {failure}.",
+    ]
+    return [one for one in found if one is not None]
 
 
 def _headline(plan: DensityPlan, first: DensityStep, last: DensityStep) -> str:
@@ -144,23 +156,49 @@ def _headline(plan: DensityPlan, first: DensityStep, last: DensityStep) -> str:
     sum_words = (
         f"{plan_words(plan, last.databases)} carried {rate_words(last.per_s)} {plan.unit} together"
     )
-    if last is first:
+    is_disturbed = first.disturbed is not None or last.disturbed is not None
+    if last is first or is_disturbed or not first.per_s:
         return f"{sum_words}."
-    share = f"{last.linear_share:.0%} of {last.databases} times the {each} {plan.unit} of one"
+    share = f"{share_words(last)}% of {last.databases} times the {each} {plan.unit} of one"
     return f"{sum_words}: {share}."
 
 
-def _end(plan: DensityPlan, steps: Sequence[DensityStep]) -> str:
-    beyond = next((one for one in steps if one.linear_share < LINEAR_SHARE), None)
-    if beyond is None:
-        last = steps[-1].limit
-        words = f"Up to {steps[-1].databases} the sum was linear ({LINEAR_SHARE:.0%} or more)"
-        if last.resource == "none":
-            return f"{words}, and nothing was at its limit: try more."
-        return f"{words}; at the limit was already: {last.resource} ({last.evidence})."
-    linear = max(one.databases for one in steps if one.databases < beyond.databases)
+def _end(
+    plan: DensityPlan, steps: Sequence[DensityStep], sound: Sequence[DensityStep]
+) -> str | None:
+    """Say up to where the sum was linear, as far as steps that nothing disturbed tell it."""
+    if steps[0].disturbed is not None:
+        return None
+    if not steps[0].per_s:
+        return "The first step did nothing, so no share of linear can be given."
+    if len(sound) == 1 < len(steps):
+        return None
+    # What is less once and linear again later was not the end.
+    beyond = [*takewhile(lambda one: not one.is_linear, reversed(sound))]
+    linear = sound[: len(sound) - len(beyond)]
+    if beyond:
+        return _ended_words(plan, linear, beyond[-1])
+    return _linear_words(linear, is_last=linear[-1] is steps[-1])
+
+
+def _bound_words(linear: Sequence[DensityStep]) -> str:
+    """Return what counts as linear, and which steps before the last one did not reach it."""
+    less = [f"{share_words(one)}% at {one.databases}" for one in linear if not one.is_linear]
+    but = f", but {', '.join(less)}" if less else ""
+    return f"({LINEAR_SHARE:.0%} or more{but})"
+
+
+def _linear_words(linear: Sequence[DensityStep], *, is_last: bool) -> str:
+    last = linear[-1]
+    words = f"Up to {last.databases} the sum was linear {_bound_words(linear)}"
+    if last.limit.resource != "none":
+        return f"{words}; at the limit was already: {last.limit.resource} ({last.limit.evidence})."
+    return f"{words}, and nothing was at its limit{': try more' if is_last else ''}."
+
+
+def _ended_words(plan: DensityPlan, linear: Sequence[DensityStep], beyond: DensityStep) -> str:
     words = (
-        f"The sum was linear up to {linear} ({LINEAR_SHARE:.0%} or more), and no more at "
+        f"The sum was linear up to {linear[-1].databases} {_bound_words(linear)}, and no more at "
         f"{beyond.databases}"
     )
     if beyond.limit.resource == "none":
@@ -169,6 +207,42 @@ def _end(plan: DensityPlan, steps: Sequence[DensityStep]) -> str:
             f"({beyond.limit.evidence}): what the {plan.noun}s wait for is their own."
         )
     return f"{words}. What ended it: {beyond.limit.resource}; {beyond.limit.evidence}."
+
+
+def _disturbed(plan: DensityPlan, steps: Sequence[DensityStep]) -> list[str]:
+    return [
+        f"The run with {plan_words(plan, one.databases)} says nothing of that ({one.disturbed}): "
+        "measure it again."
+        for one in steps
+        if one.disturbed is not None
+    ]
+
+
+def _uneven(plan: DensityPlan, sound: Sequence[DensityStep]) -> str | None:
+    uneven = min(sound, key=lambda one: one.fairness, default=None)
+    if uneven is None or uneven.databases == 1:
+        return None
+    least, most = (end(one.per_s for one in uneven.members) for end in (min, max))
+    return (
+        f"The {plan.noun}s' shares were the least even at {uneven.databases}: "
+        f"{rate_words(least)} to {rate_words(most)} {plan.unit} each, a fairness (Jain) of "
+        f"{uneven.fairness:.3f}."
+    )
+
+
+def _others(steps: Sequence[DensityStep]) -> str | None:
+    others = max(one.limit.others_percent or 0.0 for one in steps)
+    if others < _OTHERS_PERCENT:
+        return None
+    return (
+        f"Other programs used up to {others:.0f} % of the CPUs meanwhile: what they took is "
+        "missing in these figures."
+    )
+
+
+def _failed(steps: Sequence[DensityStep]) -> str | None:
+    failed = sum(one.failed for step in steps for one in step.members)
+    return f"{failed:,} transactions failed, and are not counted." if failed else None
 
 
 def outcome_of(

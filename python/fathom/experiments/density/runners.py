@@ -17,6 +17,7 @@ from fathom.databases.pgbench import DatabaseFigures
 from fathom.databases.postgresql import Databases, find_binaries
 from fathom.experiments.density.outcome import Measured
 from fathom.experiments.density.plan import POSTGRESQL
+from fathom.findings.causes import disturbance_of
 from fathom.host import limit_between, read_counters
 from fathom.result import Direction
 from fathom.runners import RunOutcome
@@ -183,9 +184,8 @@ class FilesRunner:
         end, used = within[-1] if within else later[0]
         limit = limit_between(begun, end, used - used_then)
         databases = tuple(_of_targets(found.result))
-        return RunOutcome(
-            found.run_id, found.figures, None, found.result, Measured(databases, limit)
-        )
+        measured = Measured(databases, limit, disturbance_of(found.result))
+        return RunOutcome(found.run_id, found.figures, None, found.result, measured)
 
     def _look(self, name: str, fields: dict[str, Any]) -> None:
         is_begun = name == "phase_started" and fields["phase"] == "measured"
