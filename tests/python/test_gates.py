@@ -422,3 +422,49 @@ def test_a_gate_without_a_name_is_not_called_gate(kept: Store) -> None:
     for words in (["--require", "iops>1"], ["1", "--require", "p99"]):
         done = command("gate", *words)
         assert (done.returncode, "gate gate" in done.stderr) == (3, False)
+
+
+def save_doubted(store: Store, rates: Iterable[float], kind: str, words: str) -> str:
+    """Save runs with a warning, and return a reference to them."""
+    ids = []
+    for rate in rates:
+        made = fabricated(
+            rates=float(rate), latency_ns=200.0, path="x.dat", warnings=[(kind, words)]
+        )
+        ids.append(store.runs.save(made, ["x.dat"]))
+    return ",".join(map(str, ids))
+
+
+def test_what_speaks_against_the_runs_of_a_baseline_was_not_told(kept: Store) -> None:
+    """A baseline that had been suspended let 80 % more be *better* without a note."""
+    before = save_doubted(kept, near(5000), "suspended", "It was suspended for 3.0 s.")
+    after = save(kept, near(9000, seed=5))
+    found = judge_gate(kept, gate_of(["iops>-5%"], baseline=before), after)
+    assert found.decision == "kept"
+    (note,) = found.notes
+    assert note.startswith("Baseline: the measuring process was suspended")
+
+
+@pytest.mark.parametrize("rate", [9000, 3000])
+def test_a_baseline_that_no_device_answered_gave_a_verdict(kept: Store, rate: int) -> None:
+    """Runs of a device were *better* than memory, and *kept* the limit."""
+    words = "Of 834,436 reads, 7 reached vda."
+    before = save_doubted(kept, near(5000), "not_the_device", words)
+    after = save(kept, near(rate, seed=5))
+    gate = gate_of(["iops>-5%", "iops", "iops>1"], baseline=before)
+    found = judge_gate(kept, gate, after)
+    assert [one.decision for one in found.checks] == ["cannot tell", "cannot tell", "kept"]
+    assert {one.outcome for one in found.checks[:2]} == {"cannot tell"}
+    assert "the numbers of the baseline are not a device's: " in found.checks[0].words
+    assert "better" not in found.checks[0].words
+    assert "worse" not in found.checks[0].words
+    assert found.notes[0].startswith("Baseline: ")
+
+
+def test_two_sides_that_no_device_answered_are_judged_with_notes(kept: Store) -> None:
+    words = "Of 834,436 reads, 7 reached vda."
+    before = save_doubted(kept, near(5000), "not_the_device", words)
+    after = save_doubted(kept, near(5000, seed=5), "not_the_device", words)
+    found = judge_gate(kept, gate_of(["iops>-5%"], baseline=before), after)
+    assert found.decision == "kept"
+    assert len(found.notes) == 2

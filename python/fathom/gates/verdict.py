@@ -7,6 +7,7 @@ and of fewer runs, all of them have to agree. A change is judged as ``fathom com
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
@@ -23,8 +24,9 @@ from fathom.store import NotFoundError
 from fathom.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from fathom._claims import Doubt, ToldRuns
     from fathom.experiments.compare.comparison import RunComparison
     from fathom.experiments.compare.gate import Verdict
     from fathom.gates.gate import Gate
@@ -84,16 +86,15 @@ def judge_gate(store: Store, gate: Gate, reference: str) -> JudgedGate:
         found = {str(one): _of_figure(one, runs, confidence, pilot) for one in gate.absolute}
     notes: list[str] = []
     baseline_ids: tuple[int, ...] = ()
+    told = told_runs(store, run_ids)
     if gate.relative and gate.baseline is not None:
         baseline_ids = tuple(store.baselines.run_ids(gate.baseline))
         compared = _compared(store, gate, reference)
-        found |= judge_outcome(gate, compared)
+        baseline = _told_baseline(store, baseline_ids, compared)
+        found |= _of_device(judge_outcome(gate, compared), gate, compared, (baseline, told))
         notes += [*compared.differences, *compared.notes]
-    doubts = told_runs(store, run_ids)
-    for forbids in (True, False):
-        notes += [
-            f"{one.title} ({one.confidence})." for one in doubts.doubts(run_ids, forbids=forbids)
-        ]
+        notes += [f"Baseline: {one.words}." for one in _speaking(baseline)]
+    notes += [f"{one.title} ({one.confidence})." for one in _speaking(told)]
     checks = tuple(found[str(one)] for one in gate.rules)
     unique = tuple(dict.fromkeys(notes))
     return JudgedGate(gate.name, run_ids, gate.baseline, baseline_ids, checks, unique)
@@ -114,6 +115,43 @@ def _compared(store: Store, gate: Gate, reference: str) -> RunComparison:
             f"{gate.about}{words} Judge runs of the same load, or set any_load = true"
         )
     return found
+
+
+def _told_baseline(store: Store, run_ids: Sequence[int], compared: RunComparison) -> ToldRuns:
+    """Return those runs of the baseline that were compared."""
+    rests = {one.run_id for claim in compared.claims for one in claim.evidence}
+    return told_runs(store, [one for one in run_ids if one in rests])
+
+
+def _speaking(told: ToldRuns) -> list[Doubt]:
+    """Return what speaks against runs, what forbids a judgement first."""
+    return [one for forbids in (True, False) for one in told.doubts(told.by_id, forbids=forbids)]
+
+
+def _of_device(
+    checks: Mapping[str, Check],
+    gate: Gate,
+    compared: RunComparison,
+    sides: tuple[ToldRuns, ToldRuns],
+) -> dict[str, Check]:
+    """Return checks of changes, without their verdict where the baseline alone is no device's."""
+    of_baseline, of_runs = (one.doubts(one.by_id, forbids=True) for one in sides)
+    if of_runs or not of_baseline:
+        return {**checks}
+    why = "; ".join(one.words for one in of_baseline)
+    return {
+        limit: _without_verdict(one, gate, compared, why) if one.metric in compared.metrics else one
+        for limit, one in checks.items()
+    }
+
+
+def _without_verdict(check: Check, gate: Gate, compared: RunComparison, why: str) -> Check:
+    change = change_words(compared, check.metric).removeprefix("B against A, ")
+    words = (
+        f"{check.limit}: cannot tell: against {gate.baseline}, {change}; the numbers of the "
+        f"baseline are not a device's: {why}"
+    )
+    return replace(check, decision="cannot tell", words=words, outcome="cannot tell")
 
 
 def judge_outcome(gate: Gate, compared: RunComparison) -> dict[str, Check]:
