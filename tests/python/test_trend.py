@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from fathom._claims import Claim
     from fathom.stats.floats import FloatArray
 
     Noise = Callable[[np.random.Generator, int], FloatArray]
@@ -397,3 +398,73 @@ def test_defect_11_a_level_says_which_mean_of_its_runs_it_is(kept: Store) -> Non
     assert "the geometric mean of its runs" in found.claims[-1].text
     shown = " ".join(command("trend", "1").stdout.split())
     assert found.claims[-1].text in shown
+
+
+def save_doubted(store: Store, rates: Iterable[float]) -> None:
+    """Save runs that no device answered."""
+    words = "Of 834,436 reads, 7 reached vda."
+    for rate in rates:
+        made = fabricated(
+            rates=float(rate), latency_ns=200.0, path="x.dat", warnings=[("not_the_device", words)]
+        )
+        store.runs.save(made, ["x.dat"])
+
+
+def claim_of(store: Store, baseline: str) -> Claim:
+    found = find_trend(store, "1", baseline=baseline)
+    return next(one for one in found.claims if one.key == "baseline")
+
+
+def test_a_baseline_was_judged_where_no_device_answered(kept: Store) -> None:
+    """Beside *No verdict on a device* stood that the newest level is worse, without evidence."""
+    save_doubted(kept, history()[:12])
+    save(kept, history()[12:])
+    told = claim_of(kept, ",".join(map(str, range(1, 13))))
+    assert told.text.startswith("Against 1,2,3,4,5,6,7,8,9,10,11,12, ")
+    assert "newest level" not in told.text
+    assert "outside of its band" in told.text
+    assert "not-the-device" in told.forbidden_by
+    assert [one.run_id for one in told.evidence] == [*range(1, 13), 60]
+
+
+@pytest.mark.parametrize("runs", [4, 20])
+def test_a_headline_without_changes_lost_its_end(kept: Store, runs: int) -> None:
+    """It was "(certain). IOPS." where 20 equal runs were of no device: the colon was cut at."""
+    save_doubted(kept, [1000.0] * runs)
+    few = "4 runs are too few to tell a change of IOPS: it takes 10."
+    end = few if runs == 4 else "IOPS: no change is shown in 20 runs."
+    assert find_trend(kept, "1").claims[0].text.endswith(f"(certain). {end}")
+
+
+def test_no_change_was_said_beside_a_newest_level_that_is_worse(kept: Store) -> None:
+    """The headline, which an alert sends, had nothing of why it alerts."""
+    # The best are spread over the series, so that it has no change; the baseline is made of them.
+    best = range(0, 20, 3)
+    rates = 1000 * np.exp(0.005 * np.random.default_rng(26).standard_normal(20))
+    rates[best] *= 1.1
+    save(kept, rates)
+    baseline = ",".join(str(at + 1) for at in best)
+    found = find_trend(kept, "1", baseline=baseline)
+    assert (len(found.levels), found.outcome) == (1, "worse")
+    head = found.claims[0]
+    assert head.text == (
+        f"IOPS: no change is shown in 20 runs, though against {baseline} the newest level is worse."
+    )
+    assert {one.run_id for one in head.evidence} >= {int(one) + 1 for one in best}
+    assert find_trend(kept, "1").claims[0].text == "IOPS: no change is shown in 20 runs."
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"), [(1, "1 run has no spread"), (5, "the runs of a level do not differ")]
+)
+def test_runs_that_are_equal_were_outside_of_their_band(kept: Store, runs: int, why: str) -> None:
+    """By the rounding of a logarithm "1 of 1 runs are outside of its band"."""
+    save(kept, [1234.0] * runs)
+    baseline = ",".join(map(str, range(1, runs + 1)))
+    found = find_trend(kept, "1", baseline=baseline)
+    assert found.band is not None
+    assert (found.band.outside, found.band.has_spread) == ((), False)
+    assert claim_of(kept, baseline).text.endswith(f"is equal; there is no band, as {why}.")
+    drawn = trend_figure(found)
+    assert "grey band" not in drawn.caption
+    assert [one["mark"]["type"] for one in drawn.spec["layer"]] == ["point", "rule"]

@@ -36,14 +36,18 @@ def trend_figure(trend: Trend) -> Figure:
         (float(run.id), day_words(run), value / divisor, float(_level_of(trend, at)))
         for at, (run, value) in enumerate(zip(trend.runs, trend.values, strict=True))
     )
-    caption = _CAPTION + ("" if _is_flat(trend) else _CUT) + (_BAND if trend.band else "")
+    caption = _CAPTION + ("" if _is_flat(trend) else _CUT) + (_BAND if _has_band(trend) else "")
     view = View(_spec(trend, is_latency=is_latency))
     return Figure("trend", trend.claims[0].text, caption, [view], Table(columns, rows))
 
 
 def _is_flat(trend: Trend) -> bool:
     """Whether all values are the same, so that an axis around them would have one number."""
-    return trend.band is None and len({*trend.values}) == 1
+    return not _has_band(trend) and len({*trend.values}) == 1
+
+
+def _has_band(trend: Trend) -> bool:
+    return trend.band is not None and trend.band.has_spread
 
 
 def _level_of(trend: Trend, at: int) -> int:
@@ -68,7 +72,7 @@ def _spec(trend: Trend, *, is_latency: bool) -> dict[str, object]:
         for at, (run, value) in enumerate(zip(trend.runs, trend.values, strict=True))
     ]
     layers: list[dict[str, object]] = []
-    if trend.band is not None:
+    if trend.band is not None and trend.band.has_spread:
         ends = {"low": trend.band.low, "high": trend.band.high, "mean": trend.band.mean}
         layers.append(
             {

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fathom import _digits
-from fathom._claims import Claim
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import FIGURES
@@ -25,7 +24,7 @@ from fathom.units import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom._claims import Evidence, Unit
+    from fathom._claims import Claim, Evidence, Unit
     from fathom.stats import Comparison
     from fathom.stats.floats import FloatArray
     from fathom.store import RunSummary, Store
@@ -39,6 +38,8 @@ MOST_RUNS = 2000
 _CONFIDENCE = 0.95
 # So many normal runs of a hundred lie outside of a band.
 _BAND = 0.99
+# Values that are as near as this differ by the rounding of logarithms alone.
+_ROUNDING = 1e-9
 # Of the median of absolute deviations to a standard deviation of normal values.
 _TO_DEVIATION = 1.4826
 # Runs on either side of a change, of which it is said what differs.
@@ -96,7 +97,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Band:
-    """Where single runs of a baseline lie, at 99 %; ``outcome`` is that of the newest level."""
+    """Where single runs of a baseline lie, at 99 %; ``outcome`` is that of the newest level.
+
+    Runs of which no two differ have no spread, and none of them is outside.
+    """
 
     name: str
     low: float
@@ -104,6 +108,11 @@ class Band:
     high: float
     outcome: Outcome
     outside: tuple[int, ...]
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether there is a band at all."""
+        return self.high > self.low
 
 
 @dataclass(frozen=True)
@@ -198,8 +207,9 @@ def find_trend(
     runs, values = zip(*pairs, strict=True)
     levels = _levels(metric, runs, np.array(values))
     series = _Series(metric, runs, values, levels)
-    band = None if baseline is None else _band(store, baseline, series)
-    claims = _claims(store, series, band)
+    own = [] if baseline is None else _own(store, baseline, runs)
+    band = None if baseline is None else _band(baseline, own, series)
+    claims = _claims(store, series, band, own)
     left_out = len(found) - len(runs)
     return Trend(metric, runs, values, levels, band, claims, left_out)
 
@@ -245,31 +255,41 @@ def _differences(before: Sequence[RunSummary], after: Sequence[RunSummary]) -> t
     return tuple(found)
 
 
-def _band(store: Store, baseline: str, series: _Series) -> Band:
-    metric, runs, _, levels = series
-    values = np.array(series.values)
+def _own(store: Store, baseline: str, runs: Sequence[RunSummary]) -> list[int]:
+    """Return which runs of the series are of the baseline."""
     of_baseline = {*store.baselines.run_ids(baseline)}
     own = [at for at, run in enumerate(runs) if run.id in of_baseline]
     if not own:
         raise InvalidRequestError(
             f"no run of {baseline} is of this series: it has another load, target or host"
         )
+    return own
+
+
+def _band(baseline: str, own: Sequence[int], series: _Series) -> Band:
+    metric, _, _, levels = series
+    values = np.array(series.values)
     logs = np.log(values)
-    deviations = np.concatenate(
-        [logs[one.first : one.last + 1] - math.log(one.mean) for one in levels]
-    )
+    spread, mean = _spread(logs, levels), float(logs[own].mean())
     freedom = max(len(values) - len(levels), 1)
-    # Single runs that stand far apart are to be seen outside, and must not make the band wider.
-    spread = _TO_DEVIATION * float(np.median(np.abs(deviations)))
-    mean = float(logs[own].mean())
     half = float(stdtrit(freedom, (1 + _BAND) / 2)) * spread * math.sqrt(1 + 1 / len(own))
     low, high = (math.exp(mean + sign * half) for sign in (-1, 1))
-    outside = tuple(at for at, one in enumerate(values) if not low <= one <= high)
+    outside = tuple(at for at, one in enumerate(values) if half and not low <= one <= high)
     newest = [at for at in range(levels[-1].first, levels[-1].last + 1) if at not in own]
     outcome = _against(metric, values[own], values[newest])
     if not newest and levels[-1].first <= own[-1]:
         outcome = "equal"
     return Band(baseline, low, math.exp(mean), high, outcome, outside)
+
+
+def _spread(logs: FloatArray, levels: Sequence[Level]) -> float:
+    """Return the standard deviation within levels; 0 if runs of a level do not differ."""
+    deviations = np.concatenate(
+        [logs[one.first : one.last + 1] - math.log(one.mean) for one in levels]
+    )
+    # Single runs that stand far apart are to be seen outside, and must not make the band wider.
+    spread = _TO_DEVIATION * float(np.median(np.abs(deviations)))
+    return spread if spread > _ROUNDING else 0.0
 
 
 def _against(metric: str, old: FloatArray, new: FloatArray) -> Outcome:
@@ -282,11 +302,15 @@ def _against(metric: str, old: FloatArray, new: FloatArray) -> Outcome:
     return _direction(metric, found.change) if found.is_different else "cannot tell"
 
 
-def _claims(store: Store, series: _Series, band: Band | None) -> tuple[Claim, ...]:
-    """Return the sentences; only runs beside changes and the newest are read whole."""
+def _claims(
+    store: Store, series: _Series, band: Band | None, own: Sequence[int]
+) -> tuple[Claim, ...]:
+    """Return the sentences; only runs beside changes, the newest and ``own`` are read whole."""
     metric, runs, values, levels = series
-    beside = {at for one in levels[1:] for at in (one.first - 1, one.first)} | {len(runs) - 1}
-    told = told_runs(store, [runs[at].id for at in sorted(beside)])
+    newest = len(runs) - 1
+    beside = {at for one in levels[1:] for at in (one.first - 1, one.first)} | {newest}
+    against = [*own, newest] if newest not in own else own
+    told = told_runs(store, [runs[at].id for at in (*sorted(beside), *against)])
     units: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
     unit = units.get(metric.rpartition(".")[2], "ns")
 
@@ -304,27 +328,33 @@ def _claims(store: Store, series: _Series, band: Band | None) -> tuple[Claim, ..
         for one in levels[1:]
     ]
     if band is not None:
-        claims.append(Claim("baseline", _band_words(runs, band)))
+        words, plain = _band_words(runs, band)
+        claims.append(told.claim("baseline", words, evidence(against), plain=plain))
     if any(one.last > one.first for one in levels):
         words = "The figure of a level is the geometric mean of its runs: a change is a ratio."
-        claims.append(told.claim("means", words, evidence([len(runs) - 1])))
-    judged = _headline(metric, runs, levels)
-    head = told.headline(judged, judged.rpartition(":")[0] or judged, evidence([len(runs) - 1]))
-    return (head, *claims)
+        claims.append(told.claim("means", words, evidence([newest])))
+    plain, verdict = _headline(series, band)
+    rests = against if verdict and len(levels) == 1 else [newest]
+    return (told.headline(plain + verdict, plain, evidence(rests)), *claims)
 
 
-def _headline(metric: str, runs: Sequence[RunSummary], levels: Sequence[Level]) -> str:
+def _headline(series: _Series, band: Band | None) -> tuple[str, str]:
+    """Return the first sentence without its verdict and full stop, and the verdict."""
+    metric, runs, _, levels = series
     name = figure_words(metric)
     if len(runs) < 2 * LEAST_LEVEL:
         few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
-        return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
+        return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}", ""
+    name = f"{name[:1].upper()}{name[1:]}"
     if len(levels) == 1:
-        return f"{name[:1].upper()}{name[1:]}: no change is shown in {counted(len(runs), 'run')}"
-    count = len(levels) - 1
+        head = f"{name}: no change is shown in {counted(len(runs), 'run')}"
+        if band is None or band.outcome not in {"better", "worse"}:
+            return head, ""
+        return head, f", though against {band.name} the newest level is {band.outcome}"
+    count, last = len(levels) - 1, levels[-1]
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
-    last = levels[-1]
-    head = f"{name[:1].upper()}{name[1:]} changed {times} in {len(runs)} runs"
-    return f"{head}; at last {change_words(metric, runs, last)}: {last.outcome}"
+    head = f"{name} changed {times} in {len(runs)} runs"
+    return f"{head}; at last {change_words(metric, runs, last)}", f": {last.outcome}"
 
 
 def figure_words(metric: str) -> str:
@@ -355,13 +385,23 @@ def _also(level: Level) -> str:
     return f"; with it changed {', '.join(level.differences)}" if level.differences else ""
 
 
-def _band_words(runs: Sequence[RunSummary], band: Band) -> str:
+def _band_words(runs: Sequence[RunSummary], band: Band) -> tuple[str, str]:
+    """Return what the baseline tells, with the verdict on the newest level and without it."""
+    judged = "it cannot be told how the newest level is"
+    if band.outcome != "cannot tell":
+        judged = f"the newest level is {band.outcome}"
+    place = _place_words(runs, band)
+    return f"Against {band.name}, {judged}; {place}.", f"Against {band.name}, {place}."
+
+
+def _place_words(runs: Sequence[RunSummary], band: Band) -> str:
+    """Return how many runs are outside of the band, or why there is none."""
+    if not band.has_spread:
+        why = "1 run has no spread" if len(runs) == 1 else "the runs of a level do not differ"
+        return f"there is no band, as {why}"
     count = len(band.outside)
     newest = f", the newest is run {runs[band.outside[-1]].id}" if count else ""
-    level = "it cannot be told how the newest level is"
-    if band.outcome != "cannot tell":
-        level = f"the newest level is {band.outcome}"
     return (
-        f"Against {band.name}, {level}; {count} of {len(runs)} runs are "
-        f"outside of its band, in which 99 % of runs like it lie{newest}."
+        f"{count} of {counted(len(runs), 'run')} {'is' if count == 1 else 'are'} "
+        f"outside of its band, in which 99 % of runs like it lie{newest}"
     )
