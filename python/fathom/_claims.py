@@ -69,12 +69,16 @@ WEAKENING = (
     "idle-between-ios",
     "shared-blocks",
     "no-room",
+    "network-loss",
+    "reconnected",
+    "allocating-writes",
+    "server-window",
 )
 """Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijklmnopq", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklmnopqrstu", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 

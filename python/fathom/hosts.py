@@ -16,6 +16,7 @@ __all__ = [
     "OUTSIDE_OVERLAP_MOST",
     "HostFigures",
     "host_figures",
+    "is_shared_limit",
     "lost_sentence",
     "overlap_ns",
     "overlap_sentence",
@@ -25,6 +26,9 @@ __all__ = [
 
 OUTSIDE_OVERLAP_MOST = 0.01
 """Where a host measured for a greater share of its time while not all did, that is said."""
+
+
+_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,14 @@ class HostFigures:
     start_skew_ns: int | None
     outside_overlap_ns: int | None
     lost: str | None
+
+
+def is_shared_limit(few: tuple[int, float], many: tuple[int, float]) -> bool:
+    """Tell whether more hosts brought less than a tenth of what a linear sum would gain.
+
+    Each is the number of hosts, and what they did together.
+    """
+    return many[1] < few[1] * (1 + _LEAST_SHARE * (many[0] / few[0] - 1))
 
 
 def host_figures(result: Result) -> list[HostFigures]:

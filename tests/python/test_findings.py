@@ -241,6 +241,14 @@ def test_each_rule_fires_on_its_case_and_is_silent_on_the_others(name: str) -> N
     assert [case for case, known in SILENT.items() if name in fired(known)] == []
 
 
+def test_write_through_is_compared_with_reads_of_its_own_block() -> None:
+    """Writes of 4 KiB that took as long as its reads were quick beside reads of 1 MiB."""
+    large = fabricated(latency_ns=400.0, block_bytes=1 << 20)
+    for results in (write_through(75.0, 75.0), [*write_through(75.0, 75.0), large]):
+        assert "write-through-not-honoured" not in [one.rule for one in find(results)]
+    assert "write-through-not-honoured" in [one.rule for one in find(write_through(22.0, 20.0))]
+
+
 def warned(result: Result, kind: str) -> Result:
     """Return the result with one more of the engine's warnings."""
     told = {"kind": kind, "target": None, "time_span": 0, "evidence": "So.", "remedy": "Mend it."}

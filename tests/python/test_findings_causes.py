@@ -92,7 +92,7 @@ PAST = {
     "device-cache": CORE_AT_ITS_LIMIT,
     "noisy-neighbour": CORE_AT_ITS_LIMIT | {"cpu_stolen"},
     "periodic-stalls": CORE_AT_ITS_LIMIT | STALLED,
-    "shared-limit": EXPLAINED - DISTURBING,
+    "shared-limit": EXPLAINED - DISTURBING - OTHERS_ANSWERED - {"io_limited"},
     "stalled": EXPLAINED - HOST_IN_THE_WAY | {"affinity_changed", "cpu_offline"},
     "too-good": EXPLAINED - OTHERS_ANSWERED,
     "working-set-small": EXPLAINED - {"not_the_device"},

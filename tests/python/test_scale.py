@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from fabricated import fabricated
 from fathom.cli import main
@@ -9,7 +11,10 @@ from fathom.cli.commands import scale as command
 from fathom.experiments.scale import Scaling, counts_up_to, scaling, sentences
 from fathom.experiments.session import Observation, Step, answered
 from fathom.runners import Figures
-from test_findings import warned
+from test_findings import fleet, warned
+
+if TYPE_CHECKING:
+    from fathom import Result
 
 
 def _figures(iops: float) -> Figures:
@@ -65,6 +70,47 @@ def test_nothing_is_concluded_from_a_run_that_was_disturbed() -> None:
         "The run with 2 hosts says nothing of that (the measuring process was suspended): "
         "measure it again."
     )
+
+
+def _said(rates: dict[int, float], results: dict[int, Result]) -> list[str]:
+    """Return what is said of rates by hosts, and of the results that some of them have."""
+
+    def answer(step: Step) -> Observation:
+        assert step.parameters is not None
+        hosts = int(str(step.parameters["hosts"]))
+        figures = _figures(rates[hosts]) if hosts in rates else None
+        return Observation(figures, result=results.get(hosts), failure="lost")
+
+    counts = range(1, max(rates) + 1)
+    points = answered(scaling(counts, ["-b4K", "x.dat"], lambda _hosts: None), answer)
+    return [*sentences(Scaling(1, tuple(points), None))]
+
+
+def test_a_host_that_was_lost_is_no_limit_of_the_server() -> None:
+    lost = {3: fleet(1e3, 1e3, 1e3, lost="it has not answered for 4.0 s")}
+    assert _said({1: 1000.0, 2: 2000.0, 3: 2000.0}, lost) == [
+        "2 hosts do 100 % of linear.",
+        "The run with 3 hosts says nothing of that (a host was lost): measure it again.",
+    ]
+
+
+def test_a_limit_on_each_host_is_none_of_what_they_share() -> None:
+    limited = {hosts: warned(fabricated(), "io_limited") for hosts in (1, 2)}
+    assert all("says nothing of that" in one for one in _said({1: 300.0, 2: 300.0}, limited))
+
+
+def test_without_a_run_of_one_host_no_share_of_linear_is_given() -> None:
+    """It was said that 4 hosts do 0 % of linear."""
+    assert _said({2: 2000.0, 3: 3000.0, 4: 4000.0}, {}) == [
+        "Without a run with 1 host, no share of linear can be given."
+    ]
+
+
+def test_a_sum_that_falls_does_not_stay_and_one_that_grows_later_has_no_limit() -> None:
+    assert _said({1: 1000.0, 2: 500.0}, {}) == [
+        "From 1 to 2 hosts the sum falls to 50 %: what they share is at its limit."
+    ]
+    assert _said({1: 1000.0, 2: 1010.0, 3: 2700.0, 4: 3600.0}, {}) == ["4 hosts do 90 % of linear."]
 
 
 def test_a_run_that_failed_has_no_share_and_the_others_go_on() -> None:

@@ -18,7 +18,7 @@ pub(crate) fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
     let mut result = assemble(provenance, &Request::default(), vec![(&span, measurements)]);
-    let plan = Plan { precreate: Vec::new(), spans: vec![span], verify: None };
+    let plan = Plan { spans: vec![span], ..Plan::default() };
     result.warnings = warnings::after(&plan, &result, &[]);
     result.warnings = result.warnings.into_iter().map(Warning::in_sentences).collect();
     result

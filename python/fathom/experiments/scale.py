@@ -17,7 +17,8 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
-from fathom.findings.causes import disturbance_of
+from fathom.findings.causes import OTHERS_ANSWERED, disturbance_of
+from fathom.hosts import host_figures, is_shared_limit
 from fathom.store.damage import damage_told
 from fathom.units import counted
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from fathom.experiments.progress import Progress
     from fathom.fleet.runner import FleetRunner
+    from fathom.result import Result
     from fathom.runners.runner import RunOutcome
     from fathom.store import Store
 
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _EACH_UP_TO = 8
+_FELL = 0.95
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def scaling(
                 None if found is None else found.latency_p99_ns,
                 share,
                 seen.failure,
-                None if seen.result is None else disturbance_of(seen.result),
+                None if seen.result is None else _disturbed(seen.result),
             )
         )
         if seen.ends is not None:
@@ -241,6 +244,13 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
     return forecast
 
 
+def _disturbed(result: Result) -> str | None:
+    """Return why a run does not tell what the hosts share, in words; None if it does."""
+    if any(host.lost is not None for host in host_figures(result)):
+        return "a host was lost"
+    return disturbance_of(result, OTHERS_ANSWERED | {"io_limited"})
+
+
 def sentences(found: Scaling) -> Iterator[str]:
     """Say what the hosts bring, and where they bring no more.
 
@@ -248,22 +258,29 @@ def sentences(found: Scaling) -> Iterator[str]:
     """
     measured = [one for one in found.points if one.iops]
     sound = [one for one in measured if one.disturbed is None]
-    full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair)), None)
+    full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair, sound)), None)
     if full is not None:
-        before, after = full
-        yield (
-            f"From {before.hosts} to {counted(after.hosts, 'host')} the sum stays: what they share "
-            "is at its limit."
-        )
-    elif len(sound) > 1 and sound[0] is measured[0]:
+        yield _limit_words(*full)
+    elif len(sound) > 1 and sound[0].hosts == 1:
         last = sound[-1]
         yield f"{last.hosts} hosts do {100 * (last.linear_share or 0):.0f} % of linear."
+    elif len(sound) > 1:
+        yield "Without a run with 1 host, no share of linear can be given."
     for one in measured:
         if one.disturbed is not None:
             hosts = counted(one.hosts, "host")
             yield f"The run with {hosts} says nothing of that ({one.disturbed}): measure it again."
 
 
-def _is_at_limit(before: ScalePoint, after: ScalePoint) -> bool:
-    gained = (after.iops or 0) / (before.iops or 1)
-    return gained < 1 + 0.1 * (after.hosts / before.hosts - 1)
+def _is_at_limit(before: ScalePoint, after: ScalePoint, sound: Sequence[ScalePoint]) -> bool:
+    """Tell whether these hosts bring nothing more, and no greater number of them does."""
+    few = (before.hosts, before.iops or 0)
+    later = [one for one in sound if one.hosts >= after.hosts]
+    return all(is_shared_limit(few, (one.hosts, one.iops or 0)) for one in later)
+
+
+def _limit_words(before: ScalePoint, after: ScalePoint) -> str:
+    share = (after.iops or 0) / (before.iops or 1)
+    what = "stays" if share > _FELL else f"falls to {100 * share:.0f} %"
+    hosts = counted(after.hosts, "host")
+    return f"From {before.hosts} to {hosts} the sum {what}: what they share is at its limit."

@@ -130,9 +130,9 @@ def causes_of(result: Result) -> frozenset[str]:
     return frozenset(one.kind for one in result.warnings) & EXPLAINED
 
 
-def disturbance_of(result: Result) -> str | None:
-    """Return what disturbed a run, in words; None if nothing did."""
-    found = causes_of(result) & DISTURBING
+def disturbance_of(result: Result, more: Collection[str] = NOTHING) -> str | None:
+    """Return what disturbed a run, or which of ``more`` causes it has, in words; None if none."""
+    found = causes_of(result) & (DISTURBING | frozenset(more))
     return next((words for kind, words in TITLES.items() if kind in found), None)
 
 

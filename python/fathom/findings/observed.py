@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
 from fathom._asked import asked_load, working_set
+from fathom.hosts import host_figures
 from fathom.units import size_words
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Load:
 
     ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
     by its range, stride, alignment, order and starts: of hosts that split it, all together.
+    ``hosts`` is how many measured to the end, each with all these threads.
     """
 
     block_bytes: int
@@ -72,6 +74,7 @@ class Load:
     is_write_through: bool
     is_paced: bool
     working_set_bytes: int
+    hosts: int = 1
 
     @property
     def outstanding(self) -> int:
@@ -224,6 +227,7 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
         working_set_bytes=working_set(result.raw).bytes if result.raw["time_spans"] else 0,
+        hosts=sum(host.lost is None for host in host_figures(result)) or 1,
     )
 
 

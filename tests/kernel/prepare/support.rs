@@ -58,7 +58,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         targets: vec![target],
         threads: Vec::new(),
     };
-    Plan { precreate: Vec::new(), spans: vec![span], verify: None }
+    Plan { spans: vec![span], ..Plan::default() }
 }
 
 /// Size of a file or block device, found by seeking to its end.

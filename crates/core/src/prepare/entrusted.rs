@@ -120,9 +120,9 @@ fn take_notes(watch: &Watch, is_over: &AtomicBool) -> Notes {
     }
 }
 
-/// The session of a process, as long as it was there once while it was looked at. While it opens a file it is
-/// there; on a busy host it may be gone before anybody looks. Its own number is left then, which is that of its
-/// session if it began one.
+/// The session of a process, as long as it was there once while it was looked at. While it opens a file
+/// it is there; on a busy host it may be gone before anybody looks. Its own number is left then, which is
+/// that of its session if it began one.
 fn session_noted(pid: u32, sessions: &mut BTreeMap<u32, u32>) -> u32 {
     match session_of(pid) {
         Some(session) => {

@@ -33,8 +33,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     load = worst.load
     yield Noticed(
         f"{load.words()}, {load.threads} x {load.depth} outstanding: {warning[0]}"
-        f" {_idle(worst)} of {len(_cpus(worst))} cores were at least half idle."
-        f" {told}",
+        f"{_idle_words(worst)}{told and f' {told}'}",
         remedy,
         "likely",
         bound,
@@ -48,6 +47,12 @@ def _warning(one: Observed) -> tuple[str, str] | None:
 
 def _cpus(one: Observed) -> list[float]:
     return [float(cpu["idle_percent"]) for cpu in one.result.raw["time_spans"][0]["cpu"]]
+
+
+def _idle_words(one: Observed) -> str:
+    """Return how many cores idled; nothing of a fleet, whose cores the result does not tell."""
+    cores = len(_cpus(one))
+    return f" {_idle(one)} of {cores} cores were at least half idle." if cores else ""
 
 
 def _idle(one: Observed) -> int:
@@ -93,6 +98,8 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
             "More threads do not help: use larger blocks (-b), or a faster host.",
         )
     threads = worst.load.threads
+    if not _cpus(worst):
+        return ("", remedy)
     if _idle(worst) and threads < len(_cpus(worst)):
         return (
             "No run with more threads tells whether they help; idle cores suggest that they do.",

@@ -39,7 +39,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         if gaps.std() <= _GREATEST_SPREAD * gaps.mean():
             every_s = gaps.mean() * one.result.raw["time_spans"][0]["interval_ns"] / 1e9
             yield Noticed(
-                f"{one.load.words()}, {one.load.outstanding} outstanding: every {every_s:.2g} s "
+                f"{one.load.words()}, {one.load.outstanding} outstanding: every {every_s:.3g} s "
                 f"the rate fell from {rate_words(float(np.median(rates)))} to "
                 f"{rate_words(float(rates[stalled].mean()))} IOPS, "
                 f"{begins.size} times.",

@@ -6,19 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.findings.causes import DISTURBING
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, DISTURBING, OTHERS_ANSWERED
 from fathom.findings.finding import Noticed, Rule
-from fathom.hosts import host_figures
-from fathom.units import rate_words
+from fathom.hosts import host_figures, is_shared_limit
+from fathom.units import counted, rate_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
 
-_GAIN = 1.1
+# What answers, or a limit on each host, is not what they share.
+_EXPLAINED = DISTURBING | OTHERS_ANSWERED | {"io_limited"}
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -28,21 +29,25 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         count = sum(host.lost is None for host in host_figures(one.result))
         if count:
             # Each host may have a part of the target for itself.
-            load = replace(one.load, working_set_bytes=0)
+            load = replace(one.load, working_set_bytes=0, hosts=1)
             grouped.setdefault(load, {})[count] = one
     for found in grouped.values():
         *fewer, most = sorted(found)
-        if fewer and found[most].iops < _GAIN * found[fewer[-1]].iops:
-            before, now = found[fewer[-1]], found[most]
-            few = f"{fewer[-1]} host{'s' * (fewer[-1] > 1)}"
-            yield Noticed(
-                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: {few} did "
-                f"{rate_words(before.iops)} IOPS, and {most} {rate_words(now.iops)}.",
-                f"{_shared(now)} More hosts bring nothing.",
-                "likely",
-                (before, now),
-                most / fewer[-1],
-            )
+        if fewer and is_shared_limit((fewer[-1], found[fewer[-1]].iops), (most, found[most].iops)):
+            yield _noticed(fewer[-1], most, found)
+
+
+def _noticed(few: int, most: int, found: Mapping[int, Observed]) -> Noticed:
+    before, now = found[few], found[most]
+    return Noticed(
+        f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
+        f"{counted(few, 'host')} did {rate_words(before.iops)} IOPS, and {most} "
+        f"{rate_words(now.iops)}.",
+        f"{_shared(now)} More hosts bring nothing.",
+        "likely",
+        (before, now),
+        most / few,
+    )
 
 
 def _shared(one: Observed) -> str:
@@ -50,8 +55,12 @@ def _shared(one: Observed) -> str:
     paths = [target.path for target in one.result.request.profile.time_spans[0].targets]
     served = next(filter(is_address, paths), None)
     if served is None:
-        return "What the hosts share is the limit: the server, the array, or the network to it."
-    return f"The server that the hosts share, {served}, or the network to it is the limit."
+        what = "What the hosts share is the limit: the server, the array, or the network to it"
+    else:
+        what = f"The server that the hosts share, {served}, or the network to it is the limit"
+    if one.warned & CORE_AT_ITS_LIMIT:
+        return f"{what}, or the CPUs, if hosts share them: a core was at its limit."
+    return f"{what}."
 
 
 RULE = Rule(
@@ -59,10 +68,10 @@ RULE = Rule(
     "What the hosts share is at its limit",
     "Gunther, Guerrilla Capacity Planning: the universal scalability law",
     _look,
-    explained_by=DISTURBING,
+    explained_by=_EXPLAINED,
     fires_when=(
-        "The same load from more hosts gave less than 10 % more IOPS in sum, and neither run was "
-        "disturbed."
+        "Of what more hosts would add to a linear sum, the same load gave less than a tenth, and "
+        "nothing disturbed or answered either run."
     ),
     place=320,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from fathom.findings.causes import NOTHING
+from fathom.findings.causes import NOTHING, disturbance_of
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["RULE"]
 
 _LESS = 0.8
+_REMEDY = (
+    "Compare its path, CPUs and settings with those of the others, or measure without it (--hosts)."
+)
+_DISTURBED = "Measure again without what the other findings say of this run, and compare then."
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -36,8 +40,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             yield Noticed(
                 f"{one.load.words()}, {one.load.outstanding} outstanding: host {slowest} did "
                 f"{rate_words(rates[slowest])} IOPS, where the others did {rate_words(others)}.",
-                "Compare its path, CPUs and settings with those of the others, or measure without "
-                "it (--hosts).",
+                _DISTURBED if disturbance_of(one.result) else _REMEDY,
                 "likely",
                 (one,),
                 others / max(rates[slowest], 1.0),

@@ -21,26 +21,26 @@ _QUICKER_THAN_READS = 0.6
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    reads_ns = [
-        one.mean_ns
-        for one in evidence.observed
-        if one.mean_ns and not one.load.write_percent and one.load.outstanding == 1
-        if one.load.random_percent and one.load.is_direct
-    ]
-    if not reads_ns:
-        return
+    reads_ns: dict[int, float] = {}
+    for one in evidence.observed:
+        load = one.load
+        if load.random_percent and load.is_direct and load.outstanding == 1:
+            slowest_ns = reads_ns.get(load.block_bytes, 0.0)
+            if one.mean_ns and not load.write_percent:
+                reads_ns[load.block_bytes] = max(slowest_ns, one.mean_ns)
     for family in evidence.families("is_write_through"):
         single = [one for one in family if one.load.outstanding == 1]
         durable = [one.mean_ns for one in single if one.load.is_write_through and one.mean_ns]
         quick = [one.mean_ns for one in single if not one.load.is_write_through and one.mean_ns]
-        if not durable or not quick or family[0].load.write_percent != 100:  # noqa: PLR2004 - All.
+        read_ns = reads_ns.get(family[0].load.block_bytes)
+        if not durable or not quick or read_ns is None:
             continue
-        if max(durable) <= _SAME * min(quick) and max(durable) <= _QUICKER_THAN_READS * max(
-            reads_ns
-        ):
+        if family[0].load.write_percent != 100:  # noqa: PLR2004 - All.
+            continue
+        if max(durable) <= min(_SAME * min(quick), _QUICKER_THAN_READS * read_ns):
             yield Noticed(
                 f"Write-through takes {time_words(max(durable))}, writes without it "
-                f"{time_words(min(quick))}, and a random read {time_words(max(reads_ns))}: "
+                f"{time_words(min(quick))}, and a random read {time_words(read_ns)}: "
                 "something beneath answers before the data are on the medium.",
                 "Make sure that drive or controller has power-loss protection, or turn its write "
                 "cache off; without either, an outage loses acknowledged writes.",

@@ -464,7 +464,7 @@ fn a_window_without_ios_is_no_window_that_was_not_filled() {
     let mut case = Case::new(1);
     let steady = Some(SteadyRule { intervals: 3, ..SteadyRule::default() });
     let rules = StopRules { steady, interval_ms: Some(10), ..StopRules::default() };
-    stopped_by_its_duration(&mut case, rules.clone(), 1_000);
+    stopped_by_its_duration(&mut case, rules, 1_000);
     let found = case.only(WarningKind::StopRuleNotMet);
     has(&found.evidence, &["the last 3 intervals, of 10 ms each, had no I/O"]);
     stopped_by_its_duration(&mut case, rules, 2);
@@ -477,7 +477,7 @@ fn a_mean_of_no_ios_is_told_as_such() {
     let mut case = Case::new(1);
     let confidence = Some(ConfidenceRule { level_milli: 95_000, precision_milli: 2_000 });
     let rules = StopRules { confidence, ..StopRules::default() };
-    stopped_by_its_duration(&mut case, rules.clone(), 300);
+    stopped_by_its_duration(&mut case, rules, 300);
     has(&case.only(WarningKind::StopRuleNotMet).evidence, &["too few to tell the mean"]);
     case.used(0).read = direction(0);
     stopped_by_its_duration(&mut case, rules, 300);
