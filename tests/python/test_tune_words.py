@@ -46,16 +46,21 @@ def searched(
     return search
 
 
+def said_of(search: KneeSearch, best: SearchedLoad) -> str:
+    """Return why a load is the best."""
+    return " ".join(one.text for one in reasons(search, best, None))
+
+
 def test_defect_8_the_end_of_a_range_is_said_of_each_axis() -> None:
     # It was so: of a best at the end of the threads alone nothing was said.
     everywhere = [(threads, depth) for threads in (1, 2, 4, 8) for depth in (1, 2, 4)]
     search = searched(by_threads, "1..8", "1..4", everywhere)
     assert search.best() == (8, 1)
-    said = " ".join(reasons(search, (8, 1), None))
+    said = said_of(search, (8, 1))
     assert "8 is the end of the range of threads, and throughput still rises there" in said
     assert "range of depth" not in said
     flat = searched(lambda _load: 5000.0, "1..8", "1..4", everywhere)
-    said = " ".join(reasons(flat, (8, 4), None))
+    said = said_of(flat, (8, 4))
     assert "range of threads, where more of it no longer brings more" in said
     assert "range of depth, where more of it no longer brings more" in said
 
@@ -78,7 +83,7 @@ def test_a_range_grows_where_throughput_still_rises_at_its_end(tmp_path: Path) -
 def test_an_interval_without_an_end_is_not_told() -> None:
     """It was told as "-100.0 to +inf %": a load without enough runs around it."""
     search = searched(by_threads, "1..2", "1..2", [(1, 1), (1, 2)])
-    said = " ".join(reasons(search, (1, 1), None))
+    said = said_of(search, (1, 1))
     assert "throughput changes by" in said
     assert "inf" not in said
     assert "how much of that is chance, so few runs do not tell" in said
@@ -111,7 +116,7 @@ def test_a_full_cpu_counts_by_whose_time_it_was(
         )
         for one in search.measured[1, 1]
     ]
-    said = [one for one in reasons(search, (1, 1), None) if "CPU" in one]
+    said = [one.text for one in reasons(search, (1, 1), None) if "CPU" in one.text]
     assert len(said) == (words is not None)
     assert words is None or words in said[0]
 
@@ -133,7 +138,7 @@ def test_defect_8_a_peak_that_no_point_shows_has_no_number() -> None:
         assert law.is_fitting
         assert not law.has_peak
         search = searched(by_threads, "1,2", "1", [(1, 1), (2, 1)])
-        (words,) = [one for one in reasons(search, (2, 1), law) if "Scalability" in one]
+        (words,) = [one.text for one in reasons(search, (2, 1), law) if "Scalability" in one.text]
         assert "its peak is not known" in words
         assert "e+" not in words.partition("its peak")[2]
 
@@ -174,8 +179,9 @@ def next_step(random: np.random.Generator, factor: float, noise: float) -> str:
         return float(rate * np.exp(noise * random.standard_normal()))
 
     search = searched(shape, "1", "1..64", [(1, 2**at) for at in range(7)] * 2)
-    found = [one for one in reasons(search, (1, 8), None) if "throughput changes by" in one]
-    return found[0]
+    (found,) = [one for one in reasons(search, (1, 8), None) if "changes by" in one.text]
+    assert found.loads == ((1, 16),)
+    return found.text
 
 
 def test_defect_8_a_load_of_a_quarter_is_run_unless_the_search_excludes_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom._digits import change_words
@@ -13,32 +14,41 @@ if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import KneeSearch, Load
     from fathom.stats import ScalabilityLaw
 
-__all__ = ["reasons"]
+__all__ = ["Reason", "reasons"]
 
 _BUSY_PERCENT = 95.0
 # From this part of what is used on, the load's threads are what keeps the CPUs busy.
 _MOST_OF_IT = 0.5
 
 
-def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
+@dataclass(frozen=True)
+class Reason:
+    """A sentence, and the loads besides the best on whose runs it rests."""
+
+    text: str
+    loads: tuple[Load, ...] = ()
+
+
+def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[Reason]:
     """Return why a load is the best of a search, or why there is none."""
     if best is None:
         if not search.measured:
-            return ["No run could be made."]
-        return ["No load that was measured keeps the latency; even the least one is slower."]
+            return [Reason("No run could be made.")]
+        words = "No load that was measured keeps the latency; even the least one is slower."
+        return [Reason(words, tuple(search.measured))]
     return [
         one
         for one in (
             _next_step(search, best),
-            _core_words(search, best),
-            *_edge_words(search, best),
-            _law_words(law, math.prod(best)),
+            _core_reason(search, best),
+            *_edges(search, best),
+            _law_reason(search, law, math.prod(best)),
         )
         if one is not None
     ]
 
 
-def _next_step(search: KneeSearch, best: Load) -> str | None:
+def _next_step(search: KneeSearch, best: Load) -> Reason | None:
     """Say what the next load would bring: a plateau, a loss, more, or what cannot be told."""
     points, goal = search.expected(), search.goal
     more = [
@@ -48,7 +58,7 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     ]
     if not more:
         return None
-    threads, depth = max(more, key=lambda load: points[load][0])
+    threads, depth = load = max(more, key=lambda load: points[load][0])
     _, ns = points[threads, depth]
     gain, low, high = search.change((threads, depth), best)
     rise = 100 * (ns / points[best][1] - 1)
@@ -61,8 +71,8 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     limit_ns = goal.limit_ns
     if limit_ns is not None and ns > limit_ns:
         limit = f"{limit_ns / NS_PER_MS:g} ms"
-        return f"Latency rising: {words}, beyond the {goal.metric} of {limit}."
-    return f"{_kind(low, high, goal.share)}: {words}."
+        return Reason(f"Latency rising: {words}, beyond the {goal.metric} of {limit}.", (load,))
+    return Reason(f"{_kind(low, high, goal.share)}: {words}.", (load,))
 
 
 def _kind(low: float, high: float, share: float) -> str:
@@ -74,6 +84,11 @@ def _kind(low: float, high: float, share: float) -> str:
     if low > 0:
         return "Still rising"
     return "Plateau, rise or fall, which these runs do not tell"
+
+
+def _core_reason(search: KneeSearch, best: Load) -> Reason | None:
+    words = _core_words(search, best)
+    return None if words is None else Reason(words)
 
 
 def _core_words(search: KneeSearch, best: Load) -> str | None:
@@ -100,7 +115,7 @@ def _core_words(search: KneeSearch, best: Load) -> str | None:
     )
 
 
-def _edge_words(search: KneeSearch, best: Load) -> list[str]:
+def _edges(search: KneeSearch, best: Load) -> list[Reason]:
     """Say of each axis that it ends at the best, and whether throughput still rises there."""
     found = []
     for axis, name in enumerate(("threads", "depth")):
@@ -116,7 +131,7 @@ def _edge_words(search: KneeSearch, best: Load) -> list[str]:
             words += ", and throughput still rises there: a wider range may have better"
         else:
             words += ": a wider range may have better"
-        found.append(f"{words}.")
+        found.append(Reason(f"{words}.", () if less is None else (less,)))
     return found
 
 
@@ -129,6 +144,11 @@ def _peak_words(law: ScalabilityLaw) -> str:
         )
     least = min(law.peak_low, law.greatest_load)
     return f"its peak is not known: it may be at any load from {least:.0f} outstanding on, or none"
+
+
+def _law_reason(search: KneeSearch, law: ScalabilityLaw | None, outstanding: int) -> Reason | None:
+    words = _law_words(law, outstanding)
+    return None if words is None else Reason(words, tuple(search.measured))
 
 
 def _law_words(law: ScalabilityLaw | None, outstanding: int) -> str | None:

@@ -12,13 +12,13 @@ from fathom.experiments.told_runs import told_runs
 from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from fathom._claims import Evidence, Unit
+    from fathom._claims import Doubt, Evidence, Unit
     from fathom.experiments.tune.result import KneeRangeOutcome, PointOutcome, Tuning, TuningOutcome
     from fathom.store import Store
 
-__all__ = ["best_points", "told_tuning", "tune_claims"]
+__all__ = ["best_points", "confirming_points", "told_tuning", "tune_claims"]
 
 
 def told_tuning(store: Store, found: Tuning) -> Tuning:
@@ -53,16 +53,31 @@ def best_points(outcome: TuningOutcome) -> list[PointOutcome]:
     return rounds[-found["rounds"] :]
 
 
+def confirming_points(outcome: TuningOutcome) -> list[PointOutcome]:
+    """Return the runs of the last confirmation: of its load, and of what that is compared with."""
+    found = outcome.get("confirmation")
+    if not found or not found["rounds"]:
+        return []
+    rounds = [
+        one for one in outcome.get("points", ()) if one["role"] != "search" and one.get("figures")
+    ]
+    load = found["threads"], found["depth"]
+    at = [at for at, one in enumerate(rounds) if (one["threads"], one["depth"]) == load]
+    # The first round of a confirmation begins with its load.
+    return rounds[at[-found["rounds"] :][0] :] if at else []
+
+
 def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     """Return the claims of a tuning's outcome, the headline first."""
-    evidence = _evidence(outcome, told)
+    evidence = _evidence_of(best_points(outcome), outcome, told)
     claims = [_headline(outcome, told, evidence)]
     if outcome.get("threads") is not None:
-        claims.append(told.claim("confirmation", _confirmation_words(outcome), evidence))
+        rests = _evidence_of(confirming_points(outcome), outcome, told) or evidence
+        claims.append(told.claim("confirmation", _confirmation_words(outcome), rests))
     where = outcome.get("knee_range")
     if where:
         claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
-    claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
+    claims += _reasons(outcome, told, evidence)
     count = len(best_points(outcome))
     if outcome.get("threads") is not None and count > 1:
         # It stands once, for the headline and for what the page has of this load.
@@ -89,6 +104,41 @@ def _headline(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidenc
     return told.headline(judged, f"By them the best load: {load}: {figures}", evidence)
 
 
+def _reasons(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence]) -> list[Claim]:
+    """Return why the load is the best; what an older version kept names no further loads."""
+    texts = outcome.get("reasons", [])
+    loads = outcome.get("reason_loads") or [()] * len(texts)
+    return [
+        _reason(text, told, evidence, _evidence_of(_points_at(outcome, named), outcome, told))
+        for text, named in zip(texts, loads, strict=True)
+    ]
+
+
+def _points_at(outcome: TuningOutcome, loads: Iterable[Sequence[int]]) -> list[PointOutcome]:
+    """Return the runs of these loads that did not fail, without those of the best."""
+    wanted = {(one[0], one[1]) for one in loads} - {(outcome.get("threads"), outcome.get("depth"))}
+    return [
+        one
+        for one in outcome.get("points", ())
+        if (one["threads"], one["depth"]) in wanted and one.get("figures")
+    ]
+
+
+def _reason(
+    text: str, told: ToldRuns, evidence: Sequence[Evidence], more: Sequence[Evidence]
+) -> Claim:
+    """Return a reason; what speaks against runs besides those of the headline stands in it."""
+    known, found = (_doubts(told, one) for one in (evidence, more))
+    but = "; ".join(one.words for one in found if one not in known)
+    words = f"{text.removesuffix('.')}; but among these runs: {but}." if but else text
+    return told.claim("reason", words, [*evidence, *more])
+
+
+def _doubts(told: ToldRuns, evidence: Iterable[Evidence]) -> list[Doubt]:
+    ids = [one.run_id for one in evidence]
+    return [*told.doubts(ids, forbids=True), *told.doubts(ids, forbids=False)]
+
+
 def _metric(outcome: TuningOutcome) -> str:
     return outcome["goal"]["metric"] if "goal" in outcome else "mean"
 
@@ -97,10 +147,12 @@ def _millis(time_ns: float) -> str:
     return f"{time_ns / NS_PER_MS:.3f} ms"
 
 
-def _evidence(outcome: TuningOutcome, told: ToldRuns) -> list[Evidence]:
+def _evidence_of(
+    points: Iterable[PointOutcome], outcome: TuningOutcome, told: ToldRuns
+) -> list[Evidence]:
     name = f"latency_{_metric(outcome)}_ns"
     found = []
-    for one in best_points(outcome):
+    for one in points:
         figures: Mapping[str, float | None] = one["figures"] or {}
         units: dict[str, Unit] = {"iops": "IOPS", name: "ns"}
         for figure, unit in units.items():

@@ -406,6 +406,7 @@ class Tuner:
         self, search: KneeSearch, best: Load | None, confirmation: Confirmation | None
     ) -> Tuning:
         law = _law(self.points)
+        why = [] if self.ended_by else reasons(search, best, law)
         iops, latency_ns = None, None
         if best is not None:
             runs = search.measured[best]
@@ -423,12 +424,13 @@ class Tuner:
             latency_ns=latency_ns,
             confirmation=confirmation,
             knee_range=_knee_range(search, confirmation),
-            reasons=[] if self.ended_by else reasons(search, best, law),
+            reasons=[one.text for one in why],
             law=law,
             points=self.points,
             loads=_loads(search),
             elapsed_s=0.0,
             ended_by=self.ended_by,
+            reason_loads=[one.loads for one in why],
         )
 
 

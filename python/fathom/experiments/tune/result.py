@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fathom._claims import Claim, Doubt
     from fathom.experiments.tune._confirm import Confirmation
-    from fathom.experiments.tune.knee_search import Estimate, Goal
+    from fathom.experiments.tune.knee_search import Estimate, Goal, Load
     from fathom.runners import Figures
     from fathom.stats import ScalabilityLaw
 
@@ -78,6 +78,7 @@ class TuningOutcome(TypedDict):
     confirmation: NotRequired[ConfirmationOutcome | None]
     knee_range: NotRequired[KneeRangeOutcome | None]
     reasons: NotRequired[list[str]]
+    reason_loads: NotRequired[Sequence[Sequence[Sequence[int]]]]
     points: NotRequired[list[PointOutcome]]
     ended_by: NotRequired[str | None]
 
@@ -159,6 +160,8 @@ class Tuning:
         What the marks of its rows mean: of each rule the surest finding, with its sentence.
     ended_by
         Why it ended before the best was known, and what to do; None if it did not.
+    reason_loads
+        Of each reason the loads besides the best on whose runs it rests.
 
     """
 
@@ -178,6 +181,7 @@ class Tuning:
     claims: list[Claim] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     ended_by: str | None = None
+    reason_loads: list[tuple[Load, ...]] = field(default_factory=list)
 
     @property
     def is_confirmed(self) -> bool:
