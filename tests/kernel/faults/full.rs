@@ -60,7 +60,9 @@ fn every_write_that_finds_no_room_is_counted() {
 fn the_rate_that_a_rule_judges_is_that_of_ios_that_did_not_fail() {
     let Some(mount) = small() else { return };
     let path = sparse(&mount);
-    let args = format!("-b4K -r -w100 -o4 --on-error=continue --stop-steady=5 --overwrite {path}");
+    let args = format!(
+        "-b4K -r -w100 -o4 --on-error=continue --stop-steady=5 --stop-interval=50 --overwrite {path}"
+    );
     let result = Bench::new().measure(&args);
     let span = &result["time_spans"][0];
     let seconds = span["measured_ns"].as_f64().unwrap() / 1e9;
