@@ -22,6 +22,7 @@ from fathom.experiments.density.outcome import (
 from fathom.experiments.density.plan import DensityPlan
 from fathom.experiments.density.runners import COUNT, FilesRunner
 from fathom.host import Limit
+from fathom.report.collect._density import density_side
 from fathom.runners import RunOutcome
 from fathom.runners.native import stored_figures
 from fathom.store import Store
@@ -172,3 +173,20 @@ def test_what_disturbed_a_run_of_files_was_dropped(
         found = runner.run([f"{COUNT}1"])
     assert isinstance(found.more, Measured)
     assert stepped(found.more, None).disturbed == SUSPENDED
+
+
+def test_the_report_gave_a_share_of_linear_of_what_was_disturbed(tmp_path: Path) -> None:
+    def shares(*sums: tuple[int, float], disturbed: Sequence[int] = ()) -> list[str | None]:
+        outcome = outcome_of(PLAN, steps_of(*sums, disturbed=disturbed))
+        with Store(tmp_path / "s.sqlite") as store:
+            experiment = store.experiments.begin("density", "x", PLAN.as_dict())
+            store.experiments.finish(experiment, "complete", outcome=outcome)
+            side = density_side(store.experiments.get(experiment), [])
+        number = next(one.text for one in side.numbers if one.label == "Of linear")
+        known = [one.linear_share is not None for one in side.densities]
+        return [number, *(None if one else "-" for one in known)]
+
+    assert shares((1, 1000), (2, 1794)) == ["89.7 %", None, None]
+    assert shares((1, 1000), (2, 1200), (4, 3980), disturbed=[2]) == ["100 %", None, "-", None]
+    assert shares((1, 500), (2, 2000), disturbed=[1]) == ["-", "-", "-"]
+    assert shares((1, 0), (2, 0)) == ["-", "-", "-"]

@@ -242,13 +242,15 @@ class WrittenPiece:
 class DensityPoint:
     """So many databases at once, and what was at its limit.
 
-    ``per_s`` is what they did together, ``linear_per_s`` that many times one; ``members`` are the
-    names of each, with its rate and mean latency in milliseconds.
+    ``per_s`` is what they did together, ``linear_per_s`` that many times one; ``linear_share`` is
+    the one of the other, None if either run was disturbed. ``members`` are the names of each, with
+    its rate and mean latency in milliseconds.
     """
 
     databases: int
     per_s: float
     linear_per_s: float
+    linear_share: float | None
     fairness: float
     latency_mean_ms: float | None
     resource: str

@@ -67,7 +67,7 @@ def _row(step: DensityStep, first: DensityStep) -> list[str]:
     return [
         str(step.databases),
         rate_words(step.per_s),
-        share_words(step) if is_known else "-",
+        share_words(step.linear_share) if is_known else "-",
         rate_words(min(rates)),
         rate_words(max(rates)),
         f"{step.fairness:.3f}",

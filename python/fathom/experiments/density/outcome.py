@@ -91,10 +91,10 @@ class DensityStep:
         return self.linear_share >= LINEAR_SHARE - _ROUNDING
 
 
-def share_words(step: DensityStep) -> str:
+def share_words(linear_share: float) -> str:
     """Return the share of linear in percent, with so many digits that one sees which it is."""
     # Linear is what reaches the limit, and ``beside_limit`` asks for what does not exceed it.
-    return beside_limit(-_PERCENT * step.linear_share, -_PERCENT * LINEAR_SHARE).lstrip("-")
+    return beside_limit(-_PERCENT * linear_share, -_PERCENT * LINEAR_SHARE).lstrip("-")
 
 
 def plan_words(plan: DensityPlan, count: int) -> str:
@@ -159,7 +159,9 @@ def _headline(plan: DensityPlan, first: DensityStep, last: DensityStep) -> str:
     is_disturbed = first.disturbed is not None or last.disturbed is not None
     if last is first or is_disturbed or not first.per_s:
         return f"{sum_words}."
-    share = f"{share_words(last)}% of {last.databases} times the {each} {plan.unit} of one"
+    share = (
+        f"{share_words(last.linear_share)}% of {last.databases} times the {each} {plan.unit} of one"
+    )
     return f"{sum_words}: {share}."
 
 
@@ -183,7 +185,11 @@ def _end(
 
 def _bound_words(linear: Sequence[DensityStep]) -> str:
     """Return what counts as linear, and which steps before the last one did not reach it."""
-    less = [f"{share_words(one)}% at {one.databases}" for one in linear if not one.is_linear]
+    less = [
+        f"{share_words(one.linear_share)}% at {one.databases}"
+        for one in linear
+        if not one.is_linear
+    ]
     but = f", but {', '.join(less)}" if less else ""
     return f"({LINEAR_SHARE:.0%} or more{but})"
 

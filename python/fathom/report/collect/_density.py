@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from fathom.experiments.density.outcome import share_words
 from fathom.report.collect._runs import advice_of, device_facts
 from fathom.report.material import DensityPoint, KeyNumber, Side, Verdict
 from fathom.units import rate_words
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from fathom.store import Experiment
 
 __all__ = ["density_side"]
-
-_PERCENT = 100
 
 
 def density_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
@@ -48,10 +47,15 @@ def _unfinished(experiment: Experiment) -> str:
 
 
 def _with_linear(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {**one, "linear": steps[0]["per_s"] / steps[0]["databases"] * one["databases"]}
-        for one in steps
-    ]
+    first = steps[0] if steps else {}
+    found = []
+    for one in steps:
+        linear = first["per_s"] / first["databases"] * one["databases"]
+        is_known = linear > 0 and not first.get("disturbed") and not one.get("disturbed")
+        found.append(
+            {**one, "linear": linear, "share": one["per_s"] / linear if is_known else None}
+        )
+    return found
 
 
 def _point(step: Mapping[str, Any]) -> DensityPoint:
@@ -59,6 +63,7 @@ def _point(step: Mapping[str, Any]) -> DensityPoint:
         databases=step["databases"],
         per_s=step["per_s"],
         linear_per_s=step["linear"],
+        linear_share=step["share"],
         fairness=step["fairness"],
         latency_mean_ms=step["latency_mean_ms"],
         resource=step["limit"]["resource"],
@@ -73,11 +78,11 @@ def _numbers(points: Sequence[DensityPoint], unit: str) -> tuple[KeyNumber, ...]
     if not points:
         return ()
     first, last = points[0], points[-1]
-    each, share = first.per_s / first.databases, last.per_s / (last.linear_per_s or 1)
+    each, share = first.per_s / first.databases, last.linear_share
     return (
         KeyNumber("Of one", f"{rate_words(each)} {unit}", each),
         KeyNumber(f"Of {last.databases} together", f"{rate_words(last.per_s)} {unit}", last.per_s),
-        KeyNumber("Of linear", f"{_PERCENT * share:.0f} %", share),
+        KeyNumber("Of linear", "-" if share is None else f"{share_words(share)} %", share),
         KeyNumber("Fairness (Jain)", f"{last.fairness:.3f}", last.fairness),
         KeyNumber("At its limit", last.resource),
     )

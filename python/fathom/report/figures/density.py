@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom.experiments.density.outcome import share_words
 from fathom.report import style
 from fathom.report.figure import Column, Figure, Table, View
 from fathom.units import rate_words
@@ -56,7 +57,7 @@ def _cells(point: DensityPoint) -> tuple[str | float | None, ...]:
     return (
         point.databases,
         point.per_s,
-        100 * point.per_s / point.linear_per_s if point.linear_per_s else None,
+        None if point.linear_share is None else 100 * point.linear_share,
         min(rates),
         max(rates),
         point.fairness,
@@ -90,7 +91,7 @@ def _sums(points: Sequence[DensityPoint], unit: str, x: dict[str, Any]) -> dict[
             "linear": round(one.linear_per_s, 3),
             "limit": one.resource,
             "rate": f"{rate_words(one.per_s)} {unit}",
-            "share": f"{one.per_s / (one.linear_per_s or 1):.0%}",
+            "share": "-" if one.linear_share is None else f"{share_words(one.linear_share)} %",
             "why": one.evidence,
         }
         for one in points
