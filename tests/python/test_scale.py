@@ -96,7 +96,10 @@ def test_a_host_that_was_lost_is_no_limit_of_the_server() -> None:
 
 def test_a_limit_on_each_host_is_none_of_what_they_share() -> None:
     limited = {hosts: warned(fabricated(), "io_limited") for hosts in (1, 2)}
-    assert all("says nothing of that" in one for one in _said({1: 300.0, 2: 300.0}, limited))
+    (told,) = _said({1: 300.0, 2: 300.0}, limited)
+    assert told.startswith("From 1 to 2 hosts the sum stays, which says nothing of what they share")
+    assert told.endswith(": a limit of I/O was reached.")
+    assert _said({1: 300.0, 2: 600.0}, limited) == ["2 hosts do 100 % of linear."]
 
 
 def test_without_a_run_of_one_host_no_share_of_linear_is_given() -> None:

@@ -17,7 +17,7 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
-from fathom.findings.causes import OTHERS_ANSWERED, disturbance_of
+from fathom.findings.causes import OTHERS_ANSWERED, cause_words, disturbance_of
 from fathom.hosts import host_figures, is_shared_limit
 from fathom.store.damage import damage_told
 from fathom.units import counted
@@ -43,6 +43,7 @@ __all__ = [
 
 _EACH_UP_TO = 8
 _FELL = 0.95
+_OF_EACH_HOST = OTHERS_ANSWERED | {"io_limited"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class ScalePoint:
 
     ``linear_share`` is the IOPS as a share of those of one host times the hosts; figures are None
     if the run failed. ``disturbed`` is what came between the load and what the hosts share, in
-    words; None if nothing did.
+    words; None if nothing did. ``answered`` is what answered or limited each host instead of that.
     """
 
     hosts: int
@@ -62,6 +63,7 @@ class ScalePoint:
     linear_share: float | None
     failure: str | None
     disturbed: str | None = None
+    answered: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def scaling(
                 share,
                 seen.failure,
                 None if seen.result is None else _disturbed(seen.result),
+                None if seen.result is None else cause_words(seen.result, _OF_EACH_HOST),
             )
         )
         if seen.ends is not None:
@@ -245,10 +248,10 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
 
 
 def _disturbed(result: Result) -> str | None:
-    """Return why a run does not tell what the hosts share, in words; None if it does."""
+    """Return what came between the load and what the hosts share, in words; None if nothing did."""
     if any(host.lost is not None for host in host_figures(result)):
         return "a host was lost"
-    return disturbance_of(result, OTHERS_ANSWERED | {"io_limited"})
+    return disturbance_of(result)
 
 
 def sentences(found: Scaling) -> Iterator[str]:
@@ -282,5 +285,8 @@ def _is_at_limit(before: ScalePoint, after: ScalePoint, sound: Sequence[ScalePoi
 def _limit_words(before: ScalePoint, after: ScalePoint) -> str:
     share = (after.iops or 0) / (before.iops or 1)
     what = "stays" if share > _FELL else f"falls to {100 * share:.0f} %"
-    hosts = counted(after.hosts, "host")
-    return f"From {before.hosts} to {hosts} the sum {what}: what they share is at its limit."
+    found = f"From {before.hosts} to {counted(after.hosts, 'host')} the sum {what}"
+    answered = before.answered or after.answered
+    if answered is not None:
+        return f"{found}, which says nothing of what they share: {answered}."
+    return f"{found}: what they share is at its limit."

@@ -26,6 +26,7 @@ __all__ = [
     "STALLED",
     "TITLES",
     "apart",
+    "cause_words",
     "causes_of",
     "disturbance_of",
 ]
@@ -130,10 +131,15 @@ def causes_of(result: Result) -> frozenset[str]:
     return frozenset(one.kind for one in result.warnings) & EXPLAINED
 
 
-def disturbance_of(result: Result, more: Collection[str] = NOTHING) -> str | None:
-    """Return what disturbed a run, or which of ``more`` causes it has, in words; None if none."""
-    found = causes_of(result) & (DISTURBING | frozenset(more))
-    return next((words for kind, words in TITLES.items() if kind in found), None)
+def disturbance_of(result: Result) -> str | None:
+    """Return what disturbed a run, in words; None if nothing did."""
+    return cause_words(result, DISTURBING)
+
+
+def cause_words(result: Result, kinds: Collection[str]) -> str | None:
+    """Return the first of these causes that a run has, in words; None if it has none."""
+    found = causes_of(result)
+    return next((words for kind, words in TITLES.items() if kind in found and kind in kinds), None)
 
 
 def apart(*results: Result | None, expected: Collection[str] = NOTHING) -> str | None:
