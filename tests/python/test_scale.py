@@ -67,8 +67,7 @@ def test_nothing_is_concluded_from_a_run_that_was_disturbed() -> None:
     first, second = sentences(Scaling(1, tuple(points), None))
     assert first == "4 hosts do 90 % of linear."
     assert second == (
-        "The run with 2 hosts says nothing of that (the measuring process was suspended): "
-        "measure it again."
+        "The run with 2 hosts was disturbed (the measuring process was suspended): measure it again."
     )
 
 
@@ -89,8 +88,8 @@ def _said(rates: dict[int, float], results: dict[int, Result]) -> list[str]:
 def test_a_host_that_was_lost_is_no_limit_of_the_server() -> None:
     lost = {3: fleet(1e3, 1e3, 1e3, lost="it has not answered for 4.0 s")}
     assert _said({1: 1000.0, 2: 2000.0, 3: 2000.0}, lost) == [
-        "2 hosts do 100 % of linear.",
-        "The run with 3 hosts says nothing of that (a host was lost): measure it again.",
+        "3 hosts do 67 % of linear.",
+        "The run with 3 hosts was disturbed (a host was lost): measure it again.",
     ]
 
 

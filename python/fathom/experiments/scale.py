@@ -257,22 +257,22 @@ def _disturbed(result: Result) -> str | None:
 def sentences(found: Scaling) -> Iterator[str]:
     """Say what the hosts bring, and where they bring no more.
 
-    Nothing is concluded from a run that was disturbed, but that it is to be measured again.
+    No limit is concluded from a run that was disturbed, and it is said to be measured again.
     """
     measured = [one for one in found.points if one.iops]
     sound = [one for one in measured if one.disturbed is None]
     full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair, sound)), None)
     if full is not None:
         yield _limit_words(*full)
-    elif len(sound) > 1 and sound[0].hosts == 1:
-        last = sound[-1]
+    elif len(measured) > 1 and measured[0].hosts == 1:
+        last = measured[-1]
         yield f"{last.hosts} hosts do {100 * (last.linear_share or 0):.0f} % of linear."
-    elif len(sound) > 1:
+    elif len(measured) > 1:
         yield "Without a run with 1 host, no share of linear can be given."
     for one in measured:
         if one.disturbed is not None:
             hosts = counted(one.hosts, "host")
-            yield f"The run with {hosts} says nothing of that ({one.disturbed}): measure it again."
+            yield f"The run with {hosts} was disturbed ({one.disturbed}): measure it again."
 
 
 def _is_at_limit(before: ScalePoint, after: ScalePoint, sound: Sequence[ScalePoint]) -> bool:
