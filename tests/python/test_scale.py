@@ -66,9 +66,8 @@ def test_nothing_is_concluded_from_a_run_that_was_disturbed() -> None:
     points = answered(scaling([*range(1, 5)], ["-b4K", "x.dat"], lambda _hosts: None), answer)
     first, second = sentences(Scaling(1, tuple(points), None))
     assert first == "4 hosts do 90 % of linear."
-    assert second == (
-        "The run with 2 hosts was disturbed (the measuring process was suspended): measure it again."
-    )
+    why = "the measuring process was suspended"
+    assert second == f"The run with 2 hosts was disturbed ({why}): measure it again."
 
 
 def _said(rates: dict[int, float], results: dict[int, Result]) -> list[str]:
