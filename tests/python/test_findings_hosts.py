@@ -49,7 +49,7 @@ def test_a_slow_host_of_a_disturbed_run_is_measured_again_first() -> None:
     assert found.remedy.startswith("Compare its path")
     disturbed = warned(fleet(5e3, 9e3, 9e3), "suspended")
     (found,) = [one for one in find([disturbed]) if one.rule == "slow-host"]
-    assert found.remedy.startswith("Measure again")
+    assert found.remedy.startswith("Remove what the other findings name")
 
 
 def test_a_fleet_has_no_cores_of_which_none_was_idle() -> None:

@@ -20,7 +20,7 @@ from commands import command
 from fathom._permission import Permission
 from fathom.experiments.prepare import look
 from fathom.findings import find
-from fathom.findings.causes import DISTURBING
+from fathom.findings.causes import HOST_IN_THE_WAY, STALLED
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.channel import NoAnswerError
 from fathom.fleet.link import HostLink
@@ -215,7 +215,8 @@ def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
             # waits for a CPU is had behind it.
             load = ["-b4K", "-r", "-o4", "-W1", "-d2", address]
             results = undisturbed(
-                lambda: [fleet.of_first(hosts).measure(load).result for hosts in (1, 2)], DISTURBING
+                lambda: [fleet.of_first(hosts).measure(load).result for hosts in (1, 2)],
+                HOST_IN_THE_WAY | STALLED,
             )
             # What is there is read before it is written, which would take its time.
             (tmp_path / "rate").write_text("4G")

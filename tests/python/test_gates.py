@@ -461,6 +461,18 @@ def test_a_baseline_that_no_device_answered_gave_a_verdict(kept: Store, rate: in
     assert found.notes[0].startswith("Baseline: ")
 
 
+def test_runs_that_no_device_answered_were_better_than_a_baseline_of_one(kept: Store) -> None:
+    """Memory that answered 80 % faster than the disk of the baseline passed."""
+    words = "Of 834,436 reads, 7 reached vda."
+    before = save(kept, near(5000))
+    after = save_doubted(kept, near(9000, seed=5), "not_the_device", words)
+    limited = save_doubted(kept, near(5300, seed=6), "io_limited", "So.")
+    for baseline, judged in ((before, after), (after, limited)):
+        found = judge_gate(kept, gate_of(["iops>-5%"], baseline=baseline), judged)
+        assert found.decision == "cannot tell"
+        assert "the numbers of the runs are not a device's" in found.checks[0].words
+
+
 def test_two_sides_that_no_device_answered_are_judged_with_notes(kept: Store) -> None:
     words = "Of 834,436 reads, 7 reached vda."
     before = save_doubted(kept, near(5000), "not_the_device", words)

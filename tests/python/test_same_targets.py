@@ -129,3 +129,30 @@ def test_a_relative_name_is_of_the_folder_in_which_the_experiment_began(
                 refuse_other_folder(store.experiments.get(began), runs)
         monkeypatch.setattr("platform.node", lambda: "another-host")
         refuse_other_folder(store.experiments.get(relative), [])
+
+
+def test_what_is_no_target_or_lies_on_other_hosts_refuses_no_other_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of the name of the runner refused to go on elsewhere."""
+    for name in ("fathom", "nightly", "x.dat"):
+        (tmp_path / name).write_bytes(our_data(MIB))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["-b4K", "x.dat"]
+    with Store(tmp_path / "s.sqlite") as store:
+        plan = {"arguments": ["-b4K", "/dev/null"], "runner": "fathom", "label": "nightly"}
+        named = store.experiments.begin("tune", "x", plan)
+        plan = {"arguments": words, "runner": "fleet:10.0.0.1:8786"}
+        remote = store.experiments.begin("sweep", "x", plan)
+        refused = [
+            store.experiments.begin("sweep", "x", {"arguments": words, "runner": "fleet:local:2"}),
+            store.experiments.begin("assess", "x", {"targets": ["elsewhere"]}),
+            store.experiments.begin("prepare", "x", {"target": {"path": "x.dat"}}),
+        ]
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        for experiment in (named, remote):
+            refuse_other_folder(store.experiments.get(experiment), [])
+        for experiment in refused:
+            with pytest.raises(InvalidRequestError, match="was begun in"):
+                refuse_other_folder(store.experiments.get(experiment), [])

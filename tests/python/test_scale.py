@@ -87,8 +87,16 @@ def _said(rates: dict[int, float], results: dict[int, Result]) -> list[str]:
 def test_a_host_that_was_lost_is_no_limit_of_the_server() -> None:
     lost = {3: fleet(1e3, 1e3, 1e3, lost="it has not answered for 4.0 s")}
     assert _said({1: 1000.0, 2: 2000.0, 3: 2000.0}, lost) == [
-        "3 hosts do 67 % of linear.",
+        "2 hosts do 100 % of linear.",
         "The run with 3 hosts was disturbed (a host was lost): measure it again.",
+    ]
+
+
+def test_a_first_run_that_was_disturbed_is_no_measure_of_linear() -> None:
+    """It was said that 3 hosts do 200 % of linear."""
+    held_up = {1: warned(fabricated(), "suspended")}
+    assert _said({1: 500.0, 2: 2000.0, 3: 3000.0}, held_up) == [
+        "The run with 1 host was disturbed (the measuring process was suspended): measure it again."
     ]
 
 

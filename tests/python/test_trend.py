@@ -454,8 +454,20 @@ def test_no_change_was_said_beside_a_newest_level_that_is_worse(kept: Store) -> 
     assert find_trend(kept, "1").claims[0].text == "IOPS: no change is shown in 20 runs."
 
 
+def test_the_headline_of_a_rise_after_a_fall_was_the_opposite_of_its_alert(kept: Store) -> None:
+    """It said *better* in a mail that was sent because the newest level is worse."""
+    noise = np.exp(0.005 * np.random.default_rng(26).standard_normal(36))
+    save(kept, noise * np.repeat([1000.0, 700.0, 800.0], 12))
+    baseline = ",".join(map(str, range(1, 13)))
+    found = find_trend(kept, "1", baseline=baseline)
+    assert (len(found.levels), found.outcome) == (3, "worse")
+    head = found.claims[0]
+    assert head.text.endswith(f": better, though against {baseline} the newest level is worse.")
+    assert {one.run_id for one in head.evidence} >= {*range(1, 13), 24, 25, 36}
+
+
 @pytest.mark.parametrize(
-    ("runs", "why"), [(1, "1 run has no spread"), (5, "the runs of a level do not differ")]
+    ("runs", "why"), [(1, "1 run has no spread"), (5, "most runs do not differ from their level")]
 )
 def test_runs_that_are_equal_were_outside_of_their_band(kept: Store, runs: int, why: str) -> None:
     """By the rounding of a logarithm "1 of 1 runs are outside of its band"."""

@@ -12,6 +12,7 @@ from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom._processes import current_folder
 from fathom.errors import FathomError, InvalidRequestError
+from fathom.fleet.address import FLEET_PREFIX
 from fathom.store.damage import run_damage_told
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["refuse_other_folder", "refuse_other_targets"]
 
 _OF_THIS_HOST = ("file", "block_device")
+# The keys of plans whose words may be targets.
+_NAMING = ("arguments", "a", "b", "loads", "target", "targets")
 
 
 def refuse_other_folder(experiment: Experiment, runs: Sequence[RunSummary]) -> None:
@@ -34,10 +37,11 @@ def refuse_other_folder(experiment: Experiment, runs: Sequence[RunSummary]) -> N
 
     """
     began = experiment.begun_in
-    if began is None or began == current_folder():
+    if began is None or began == current_folder() or _is_of_other_hosts(experiment):
         return
     measured = [str(run.columns["target_path"]) for run in runs if _is_of_this_host(run)]
-    named = next((one for one in (*measured, *_words(experiment.plan)) if _is_in(began, one)), None)
+    planned = [word for key in _NAMING for word in _words(experiment.plan.get(key))]
+    named = next((one for one in (*measured, *planned) if _is_in(began, one)), None)
     if named is not None:
         raise InvalidRequestError(
             f"e{experiment.id} was begun in {began}, and its target '{named}' is there: go on in "
@@ -45,14 +49,19 @@ def refuse_other_folder(experiment: Experiment, runs: Sequence[RunSummary]) -> N
         )
 
 
-def _words(plan: object) -> Iterator[str]:
-    """Yield all words of a plan, wherever they are in it."""
-    if isinstance(plan, str):
-        yield plan
-    elif isinstance(plan, dict):
-        yield from (word for one in plan.values() for word in _words(one))
-    elif isinstance(plan, list | tuple):
-        yield from (word for one in plan for word in _words(one))
+def _is_of_other_hosts(experiment: Experiment) -> bool:
+    runner = str(experiment.plan.get("runner"))
+    return runner.startswith(FLEET_PREFIX) and not runner.startswith(f"{FLEET_PREFIX}local:")
+
+
+def _words(part: object) -> Iterator[str]:
+    """Yield the words of a part of a plan, of a target its path."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        yield from _words(part.get("path"))
+    elif isinstance(part, list | tuple):
+        yield from (word for one in part for word in _words(one))
 
 
 def _is_in(folder: str, word: str) -> bool:
@@ -63,7 +72,7 @@ def _is_in(folder: str, word: str) -> bool:
         mode = within(LOOK_S, f"look at '{word}'", lambda: (Path(folder) / word).stat().st_mode)
     except (OSError, HangingError):
         return False
-    return stat.S_ISREG(mode) or stat.S_ISBLK(mode)
+    return stat.S_ISREG(mode) or stat.S_ISBLK(mode) or stat.S_ISDIR(mode)
 
 
 def _is_of_this_host(run: RunSummary) -> bool:

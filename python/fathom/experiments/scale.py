@@ -43,6 +43,7 @@ __all__ = [
 
 _EACH_UP_TO = 8
 _FELL = 0.95
+_LOST = "a host was lost"
 _OF_EACH_HOST = OTHERS_ANSWERED | {"io_limited"}
 
 
@@ -250,7 +251,7 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
 def _disturbed(result: Result) -> str | None:
     """Return what came between the load and what the hosts share, in words; None if nothing did."""
     if any(host.lost is not None for host in host_figures(result)):
-        return "a host was lost"
+        return _LOST
     return disturbance_of(result)
 
 
@@ -264,15 +265,22 @@ def sentences(found: Scaling) -> Iterator[str]:
     full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair, sound)), None)
     if full is not None:
         yield _limit_words(*full)
-    elif len(measured) > 1 and measured[0].hosts == 1:
-        last = measured[-1]
-        yield f"{last.hosts} hosts do {100 * (last.linear_share or 0):.0f} % of linear."
     elif len(measured) > 1:
-        yield "Without a run with 1 host, no share of linear can be given."
+        yield from _share_words(measured)
     for one in measured:
         if one.disturbed is not None:
             hosts = counted(one.hosts, "host")
             yield f"The run with {hosts} was disturbed ({one.disturbed}): measure it again."
+
+
+def _share_words(measured: Sequence[ScalePoint]) -> Iterator[str]:
+    """Say how much of linear the most hosts do that were all there to the end."""
+    first, last = measured[0], [one for one in measured if one.disturbed != _LOST][-1:]
+    if first.hosts != 1:
+        yield "Without a run with 1 host, no share of linear can be given."
+    elif first.disturbed is None and last and last[0] is not first:
+        share = 100 * (last[0].linear_share or 0)
+        yield f"{last[0].hosts} hosts do {share:.0f} % of linear."
 
 
 def _is_at_limit(before: ScalePoint, after: ScalePoint, sound: Sequence[ScalePoint]) -> bool:

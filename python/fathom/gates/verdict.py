@@ -134,11 +134,21 @@ def _of_device(
     compared: RunComparison,
     sides: tuple[ToldRuns, ToldRuns],
 ) -> dict[str, Check]:
-    """Return checks of changes, without their verdict where the baseline alone is no device's."""
-    of_baseline, of_runs = (one.doubts(one.by_id, forbids=True) for one in sides)
-    if of_runs or not of_baseline:
+    """Return checks of changes, without their verdict where one side alone is no device's.
+
+    What forbids a judgement of both alike, such as memory that answered both, does not keep them
+    from being compared.
+    """
+    found = [one.doubts(one.by_id, forbids=True) for one in sides]
+    rules = [{one.rule for one in doubts} for doubts in found]
+    if rules[0] == rules[1]:
         return {**checks}
-    why = "; ".join(one.words for one in of_baseline)
+    names = ("the baseline", "the runs")
+    why = "; ".join(
+        f"the numbers of {name} are not a device's: {', '.join(one.words for one in doubts)}"
+        for name, doubts in zip(names, found, strict=True)
+        if doubts
+    )
     return {
         limit: _without_verdict(one, gate, compared, why) if one.metric in compared.metrics else one
         for limit, one in checks.items()
@@ -147,10 +157,7 @@ def _of_device(
 
 def _without_verdict(check: Check, gate: Gate, compared: RunComparison, why: str) -> Check:
     change = change_words(compared, check.metric).removeprefix("B against A, ")
-    words = (
-        f"{check.limit}: cannot tell: against {gate.baseline}, {change}; the numbers of the "
-        f"baseline are not a device's: {why}"
-    )
+    words = f"{check.limit}: cannot tell: against {gate.baseline}, {change}; {why}"
     return replace(check, decision="cannot tell", words=words, outcome="cannot tell")
 
 

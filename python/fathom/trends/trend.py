@@ -99,7 +99,7 @@ class Level:
 class Band:
     """Where single runs of a baseline lie, at 99 %; ``outcome`` is that of the newest level.
 
-    Runs of which no two differ have no spread, and none of them is outside.
+    Where most runs do not differ from their level there is no spread, and none is outside.
     """
 
     name: str
@@ -334,7 +334,8 @@ def _claims(
         words = "The figure of a level is the geometric mean of its runs: a change is a ratio."
         claims.append(told.claim("means", words, evidence([newest])))
     plain, verdict = _headline(series, band)
-    rests = against if verdict and len(levels) == 1 else [newest]
+    changed = [levels[-1].first - 1, levels[-1].first, newest] if len(levels) > 1 else [newest]
+    rests = sorted({*changed, *(against if band is not None and band.name in verdict else ())})
     return (told.headline(plain + verdict, plain, evidence(rests)), *claims)
 
 
@@ -346,15 +347,17 @@ def _headline(series: _Series, band: Band | None) -> tuple[str, str]:
         few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
         return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}", ""
     name = f"{name[:1].upper()}{name[1:]}"
+    differs = band is not None and band.outcome in {"better", "worse"}
+    though = f", though against {band.name} the newest level is {band.outcome}" if band else ""
     if len(levels) == 1:
         head = f"{name}: no change is shown in {counted(len(runs), 'run')}"
-        if band is None or band.outcome not in {"better", "worse"}:
-            return head, ""
-        return head, f", though against {band.name} the newest level is {band.outcome}"
+        return head, though if differs else ""
     count, last = len(levels) - 1, levels[-1]
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
     head = f"{name} changed {times} in {len(runs)} runs"
-    return f"{head}; at last {change_words(metric, runs, last)}", f": {last.outcome}"
+    is_other = differs and band is not None and band.outcome != last.outcome
+    verdict = f": {last.outcome}{though if is_other else ''}"
+    return f"{head}; at last {change_words(metric, runs, last)}", verdict
 
 
 def figure_words(metric: str) -> str:
@@ -397,7 +400,9 @@ def _band_words(runs: Sequence[RunSummary], band: Band) -> tuple[str, str]:
 def _place_words(runs: Sequence[RunSummary], band: Band) -> str:
     """Return how many runs are outside of the band, or why there is none."""
     if not band.has_spread:
-        why = "1 run has no spread" if len(runs) == 1 else "the runs of a level do not differ"
+        why = (
+            "1 run has no spread" if len(runs) == 1 else "most runs do not differ from their level"
+        )
         return f"there is no band, as {why}"
     count = len(band.outside)
     newest = f", the newest is run {runs[band.outside[-1]].id}" if count else ""

@@ -21,7 +21,7 @@ _LESS = 0.8
 _REMEDY = (
     "Compare its path, CPUs and settings with those of the others, or measure without it (--hosts)."
 )
-_DISTURBED = "Measure again without what the other findings say of this run, and compare then."
+_DISTURBED = "Remove what the other findings name, measure again, and compare then."
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:

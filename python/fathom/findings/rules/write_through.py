@@ -58,7 +58,7 @@ RULE = Rule(
     explained_by=EXPLAINED - CORE_AT_ITS_LIMIT,
     fires_when=(
         "Write-through at depth 1 is within 15 % of plain writes, and takes at most 0.6 of a "
-        "random read."
+        "random read of the same block."
     ),
     place=220,
 )

@@ -37,7 +37,7 @@ def density(material: Material) -> Figure | None:
         *((Column("Of"),) if many else ()),
         Column("Databases", digits=0),
         Column(f"Together {known[0].per_s}", digits=1),
-        Column("Of linear", "%", 1),
+        Column("Of linear", "%"),
         Column("Slowest", digits=1),
         Column("Fastest", digits=1),
         Column("Fairness", digits=3),
@@ -57,7 +57,7 @@ def _cells(point: DensityPoint) -> tuple[str | float | None, ...]:
     return (
         point.databases,
         point.per_s,
-        None if point.linear_share is None else 100 * point.linear_share,
+        None if point.linear_share is None else share_words(point.linear_share),
         min(rates),
         max(rates),
         point.fairness,

@@ -134,12 +134,15 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
     }
     let delivered = rates.delivered_ios as f64;
     let seconds = seen.measured.measured_ns as f64 / NANOS_PER_SEC as f64;
-    let evidence = format!(
+    let mut evidence = format!(
         "{} I/Os per second were requested and {} delivered, which is {:.1} %",
         rate(rates.asked_ios / seconds),
         rate(delivered / seconds),
         delivered * 100.0 / rates.asked_ios,
     );
+    if rates.failed_ios > 0 {
+        evidence.push_str(&format!(", and {} failed", rate(rates.failed_ios as f64 / seconds)));
+    }
     if let Some(cause) = outside(seen) {
         let evidence = format!("{evidence}: {}", cause.words);
         return Some(seen.warning(WarningKind::RateNotReached, evidence, cause.remedy));

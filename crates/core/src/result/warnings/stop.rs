@@ -38,7 +38,9 @@ fn judged(seen: &Seen, report: &StopReport) -> Vec<String> {
         let is_nothing = of_span(seen.measured, Kind::Total).ios == 0;
         found.push(match report.confidence {
             Some(known) => stop::confidence(report, known),
-            None if is_nothing => format!("{} intervals had no I/O", report.intervals),
+            None if is_nothing => {
+                format!("no read or write completed in {} intervals", report.intervals)
+            }
             None => {
                 format!("{} intervals were too few to tell the mean, or it moved", report.intervals)
             }
@@ -53,5 +55,8 @@ fn unfilled(report: &StopReport, rules: &StopRules) -> String {
     if report.intervals < window {
         return format!("{} intervals did not fill a window", report.intervals);
     }
-    format!("the last {window} intervals, of {} ms each, had no I/O", rules.interval_ms())
+    format!(
+        "in the last {window} intervals, of {} ms each, no read or write completed",
+        rules.interval_ms()
+    )
 }

@@ -466,7 +466,7 @@ fn a_window_without_ios_is_no_window_that_was_not_filled() {
     let rules = StopRules { steady, interval_ms: Some(10), ..StopRules::default() };
     stopped_by_its_duration(&mut case, rules, 1_000);
     let found = case.only(WarningKind::StopRuleNotMet);
-    has(&found.evidence, &["the last 3 intervals, of 10 ms each, had no I/O"]);
+    has(&found.evidence, &["in the last 3 intervals, of 10 ms each, no read or write completed"]);
     stopped_by_its_duration(&mut case, rules, 2);
     has(&case.only(WarningKind::StopRuleNotMet).evidence, &["2 intervals did not fill a window"]);
 }
@@ -481,7 +481,10 @@ fn a_mean_of_no_ios_is_told_as_such() {
     has(&case.only(WarningKind::StopRuleNotMet).evidence, &["too few to tell the mean"]);
     case.used(0).read = direction(0);
     stopped_by_its_duration(&mut case, rules, 300);
-    has(&case.only(WarningKind::StopRuleNotMet).evidence, &["300 intervals had no I/O"]);
+    has(
+        &case.only(WarningKind::StopRuleNotMet).evidence,
+        &["no read or write completed in 300 intervals"],
+    );
 }
 
 #[test]
