@@ -22,10 +22,12 @@ from fathom.experiments.density.outcome import (
 from fathom.experiments.density.plan import DensityPlan
 from fathom.experiments.density.runners import COUNT, FilesRunner
 from fathom.host import Limit
+from fathom.report import gather
 from fathom.report.collect._density import density_side
 from fathom.runners import RunOutcome
 from fathom.runners.native import stored_figures
 from fathom.store import Store
+from reported import figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -190,3 +192,13 @@ def test_the_report_gave_a_share_of_linear_of_what_was_disturbed(tmp_path: Path)
     assert shares((1, 1000), (2, 1200), (4, 3980), disturbed=[2]) == ["100 %", None, "-", None]
     assert shares((1, 500), (2, 2000), disturbed=[1]) == ["-", "-", "-"]
     assert shares((1, 0), (2, 0)) == ["-", "-", "-"]
+
+
+def test_the_axis_of_two_numbers_had_each_of_them_twice(tmp_path: Path) -> None:
+    """Its ticks lay at 0.5 and 1.5, too, and their labels were rounded."""
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment = store.experiments.begin("density", "x", PLAN.as_dict())
+        outcome = outcome_of(PLAN, steps_of((1, 1000), (2, 1794)))
+        store.experiments.finish(experiment, "complete", outcome=outcome)
+        figure = figures(gather(store, [f"e{experiment}"]))["density"]
+    assert '"values": [1, 2]' in json.dumps(figure.views[0].spec)

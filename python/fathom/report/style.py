@@ -40,6 +40,7 @@ __all__ = [
     "stacked",
     "time_told",
     "whole",
+    "whole_axis",
 ]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -215,6 +216,14 @@ def log_latency(
 def count_axis(title: str | None, **more: object) -> dict[str, Any]:
     """Return an axis of large numbers."""
     return _axis(title, _COUNT, **more)
+
+
+def whole_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
+    """Return an axis of whole numbers with a tick at each value that was measured.
+
+    Ticks that Vega chooses lie between them where there are few, and are rounded to the same.
+    """
+    return {"title": title, "format": "d", "values": [*values], "labelOverlap": True}
 
 
 def metric(

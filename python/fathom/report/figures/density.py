@@ -71,7 +71,7 @@ def _spec(side: Side) -> dict[str, Any]:
     x = {
         "field": "databases",
         "type": "quantitative",
-        "axis": {"title": "Databases at once", "tickMinStep": 1, "format": "d"},
+        "axis": style.whole_axis("Databases at once", [one.databases for one in side.densities]),
         "scale": {"domain": [0, 1.03 * side.densities[-1].databases], "nice": False},
     }
     panels = [

@@ -157,7 +157,7 @@ def _sum_spec(rows: list[dict[str, Any]]) -> dict[str, Any]:
     x = {
         "field": "hosts",
         "type": "quantitative",
-        "axis": {"title": "Hosts", "tickMinStep": 1, "format": "d"},
+        "axis": style.whole_axis("Hosts", [row["hosts"] for row in rows]),
         "scale": {"domain": [0, 1.03 * rows[-1]["hosts"]], "nice": False},
     }
     dashed = {"type": "line", "color": style.FAINT, "strokeDash": [5, 4]}

@@ -115,7 +115,7 @@ def _spec(rounds: Rounds) -> dict[str, Any]:
     x = {
         "field": "round",
         "type": "quantitative",
-        "axis": {"title": f"Round: one {rounds.step}", "tickMinStep": 1, "format": "d"},
+        "axis": style.whole_axis(f"Round: one {rounds.step}", range(1, len(rows) + 1)),
         "scale": {"domain": [0.5, len(rows) + 0.5], "nice": False},
     }
     from_zero = lowest < max(*rounds.values, high) / 2
