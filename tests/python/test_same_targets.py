@@ -12,6 +12,7 @@ from fathom._hanging import must_answer
 from fathom._own_stores import is_own_store
 from fathom._provenance import is_among_devices
 from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
+from fathom.fleet.address import FleetAddress
 from fathom.store import Store
 from our_data import our_data
 
@@ -143,7 +144,8 @@ def test_what_is_no_target_or_lies_on_other_hosts_refuses_no_other_folder(
     with Store(tmp_path / "s.sqlite") as store:
         plan = {"arguments": ["-b4K", "/dev/null"], "runner": "fathom", "label": "nightly"}
         named = store.experiments.begin("tune", "x", plan)
-        plan = {"arguments": words, "runner": "fleet:10.0.0.1:8786"}
+        fleet = FleetAddress("10.0.0.1:8786", tls="tls").runner_name()
+        plan = {"arguments": words, "runner": fleet}
         remote = store.experiments.begin("sweep", "x", plan)
         refused = [
             store.experiments.begin("sweep", "x", {"arguments": words, "runner": "fleet:local:2"}),

@@ -12,7 +12,7 @@ from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom._processes import current_folder
 from fathom.errors import FathomError, InvalidRequestError
-from fathom.fleet.address import FLEET_PREFIX
+from fathom.fleet.address import FLEET_PREFIX, FleetAddress
 from fathom.store.damage import run_damage_told
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def refuse_other_folder(experiment: Experiment, runs: Sequence[RunSummary]) -> N
 
 def _is_of_other_hosts(experiment: Experiment) -> bool:
     runner = str(experiment.plan.get("runner"))
-    return runner.startswith(FLEET_PREFIX) and not runner.startswith(f"{FLEET_PREFIX}local:")
+    return runner.startswith(FLEET_PREFIX) and FleetAddress.from_runner(runner).local_hosts == 0
 
 
 def _words(part: object) -> Iterator[str]:

@@ -17,7 +17,7 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
-from fathom.findings.causes import OTHERS_ANSWERED, cause_words, disturbance_of
+from fathom.findings.causes import OF_EACH_HOST, cause_words, disturbance_of
 from fathom.hosts import host_figures, is_shared_limit
 from fathom.store.damage import damage_told
 from fathom.units import counted
@@ -44,7 +44,6 @@ __all__ = [
 _EACH_UP_TO = 8
 _FELL = 0.95
 _LOST = "a host was lost"
-_OF_EACH_HOST = OTHERS_ANSWERED | {"io_limited"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def scaling(
                 share,
                 seen.failure,
                 None if seen.result is None else _disturbed(seen.result),
-                None if seen.result is None else cause_words(seen.result, _OF_EACH_HOST),
+                None if seen.result is None else cause_words(seen.result, OF_EACH_HOST),
             )
         )
         if seen.ends is not None:

@@ -22,6 +22,7 @@ __all__ = [
     "HOST_IN_THE_WAY",
     "NOTHING",
     "NOT_THE_DEVICE",
+    "OF_EACH_HOST",
     "OTHERS_ANSWERED",
     "STALLED",
     "TITLES",
@@ -80,6 +81,9 @@ EXPLAINED = (
 
 DISTURBING = HOST_IN_THE_WAY | STALLED | _FAILED | _OWN_LOAD
 """Causes that come and go from run to run, so that the greatest of several rates may be theirs."""
+
+OF_EACH_HOST = OTHERS_ANSWERED | {"io_limited"}
+"""Causes that a host has for itself: they tell nothing of what several hosts share."""
 
 BEFALLING_RULES = frozenset(
     {

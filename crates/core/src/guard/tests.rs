@@ -59,11 +59,7 @@ fn reading_needs_no_check() {
     fs::write(&path, "milk, bread, and what else?\n").expect("a file");
     let plan = Plan { spans: vec![span(vec![target(&path, 0)])], ..Plan::default() };
     assert_eq!(plain(&plan), []);
-    let folder = Plan {
-        precreate: Vec::new(),
-        spans: vec![span(vec![target(home.path(), 0)])],
-        ..Plan::default()
-    };
+    let folder = Plan { spans: vec![span(vec![target(home.path(), 0)])], ..Plan::default() };
     assert_eq!(plain(&folder), []);
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom.cli.views.runs import console, local_time, text_table
-from fathom.experiments.density.outcome import share_words
+from fathom.experiments.density.outcome import known_share, share_words
 from fathom.units import clock_words, rate_words
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def show_density(found: Density) -> None:
 
 
 def _row(step: DensityStep, first: DensityStep) -> list[str]:
-    is_known = first.per_s and first.disturbed is None and step.disturbed is None
+    share = known_share(step, first)
     rates = [one.per_s for one in step.members]
     return [
         str(step.databases),
         rate_words(step.per_s),
-        share_words(step.linear_share) if is_known else "-",
+        "-" if share is None else share_words(share),
         rate_words(min(rates)),
         rate_words(max(rates)),
         f"{step.fairness:.3f}",

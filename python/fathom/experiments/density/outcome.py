@@ -20,6 +20,7 @@ __all__ = [
     "LINEAR_SHARE",
     "DensityStep",
     "Measured",
+    "known_share",
     "outcome_of",
     "plan_words",
     "sentences_of",
@@ -91,6 +92,12 @@ class DensityStep:
         return self.linear_share >= LINEAR_SHARE - _ROUNDING
 
 
+def known_share(step: DensityStep, first: DensityStep) -> float | None:
+    """Return the share of linear, seen from the first step; None where either tells nothing."""
+    is_known = first.per_s and first.disturbed is None and step.disturbed is None
+    return step.linear_share if is_known else None
+
+
 def share_words(linear_share: float) -> str:
     """Return the share of linear in percent, with so many digits that one sees which it is."""
     # Linear is what reaches the limit, and ``beside_limit`` asks for what does not exceed it.
@@ -156,13 +163,11 @@ def _headline(plan: DensityPlan, first: DensityStep, last: DensityStep) -> str:
     sum_words = (
         f"{plan_words(plan, last.databases)} carried {rate_words(last.per_s)} {plan.unit} together"
     )
-    is_disturbed = first.disturbed is not None or last.disturbed is not None
-    if last is first or is_disturbed or not first.per_s:
+    share = known_share(last, first)
+    if last is first or share is None:
         return f"{sum_words}."
-    share = (
-        f"{share_words(last.linear_share)}% of {last.databases} times the {each} {plan.unit} of one"
-    )
-    return f"{sum_words}: {share}."
+    words = f"{share_words(share)}% of {last.databases} times the {each} {plan.unit} of one"
+    return f"{sum_words}: {words}."
 
 
 def _end(

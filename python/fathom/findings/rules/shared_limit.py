@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._addresses import is_address
-from fathom.findings.causes import CORE_AT_ITS_LIMIT, DISTURBING, OTHERS_ANSWERED
+from fathom.findings.causes import CORE_AT_ITS_LIMIT, DISTURBING, OF_EACH_HOST
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures, is_shared_limit
 from fathom.units import counted, rate_words
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
-
-# What answers, or a limit on each host, is not what they share.
-_EXPLAINED = DISTURBING | OTHERS_ANSWERED | {"io_limited"}
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -68,7 +65,7 @@ RULE = Rule(
     "What the hosts share is at its limit",
     "Gunther, Guerrilla Capacity Planning: the universal scalability law",
     _look,
-    explained_by=_EXPLAINED,
+    explained_by=DISTURBING | OF_EACH_HOST,
     fires_when=(
         "Of what more hosts would add to a linear sum, the same load gave less than a tenth, and "
         "nothing disturbed or answered either run."

@@ -21,13 +21,7 @@ _QUICKER_THAN_READS = 0.6
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    reads_ns: dict[int, float] = {}
-    for one in evidence.observed:
-        load = one.load
-        if load.random_percent and load.is_direct and load.outstanding == 1:
-            slowest_ns = reads_ns.get(load.block_bytes, 0.0)
-            if one.mean_ns and not load.write_percent:
-                reads_ns[load.block_bytes] = max(slowest_ns, one.mean_ns)
+    reads_ns = _reads_ns(evidence)
     for family in evidence.families("is_write_through"):
         single = [one for one in family if one.load.outstanding == 1]
         durable = [one.mean_ns for one in single if one.load.is_write_through and one.mean_ns]
@@ -47,6 +41,17 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "possible",
                 single,
             )
+
+
+def _reads_ns(evidence: TargetEvidence) -> dict[int, float]:
+    """Return the slowest mean of single random reads, by the size of their blocks."""
+    found: dict[int, float] = {}
+    for one in evidence.observed:
+        load = one.load
+        is_read = not load.write_percent and load.random_percent and load.is_direct
+        if is_read and load.outstanding == 1 and one.mean_ns:
+            found[load.block_bytes] = max(found.get(load.block_bytes, 0.0), one.mean_ns)
+    return found
 
 
 RULE = Rule(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::totals::{Kind, of_span};
+use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Warning, WarningKind};
 use super::causes::outside;
 use super::load::is_rate_missed;
@@ -28,7 +28,7 @@ pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
     if response_ns < service_ns.saturating_mul(FACTOR) || response_ns - service_ns < LEAST_NS {
         return None;
     }
-    let (reason, remedy) = reason(seen, service, response);
+    let (reason, remedy) = reason(seen, &sum);
     let line_ns = service_ns.max(LEAST_NS);
     let late = above(response, line_ns).saturating_sub(above(service, line_ns));
     let evidence = format!(
@@ -49,19 +49,11 @@ pub(super) fn warnings(seen: &Seen) -> Option<Warning> {
 
 /// What kept I/Os waiting, and what to do: slow ones before them, more of them than were served, or the
 /// thread itself.
-fn reason(
-    seen: &Seen,
-    service: &LatencyHistogram,
-    response: &LatencyHistogram,
-) -> (String, String) {
+fn reason(seen: &Seen, sum: &Sum) -> (String, String) {
     // More of them only wait elsewhere where something else than the load holds them up.
     let more = "allow more outstanding I/O (-o)".to_owned();
-    let slowest_ns = if seen.span.shared_outstanding > 0 {
-        of_span(seen.measured, Kind::Total).latency.max_ns()
-    } else {
-        service.max_ns()
-    };
-    let longest_ns = response.max_ns();
+    let service = if seen.span.shared_outstanding > 0 { &sum.latency } else { &sum.scheduled };
+    let (slowest_ns, longest_ns) = (service.max_ns(), sum.response.max_ns());
     if slowest_ns >= longest_ns / 2 {
         return (Held::from(seen, longest_ns / 2).in_words(seen, slowest_ns), more);
     }

@@ -113,6 +113,14 @@ impl Case {
         Self { plan: Plan { spans: vec![span], ..Plan::default() }, result }
     }
 
+    /// Threads of which the first uses all of a CPU, with blocks that are large already.
+    fn of_a_full_core(threads: u32) -> Self {
+        let mut case = Self::new(threads);
+        case.target().block_bytes = 1 << 20;
+        case.measured().threads[0].cpu_ns = SECOND;
+        case
+    }
+
     fn target(&mut self) -> &mut TargetPlan {
         &mut self.plan.spans[0].targets[0]
     }
@@ -423,9 +431,7 @@ fn a_trial_that_chose_one_call_at_a_time_says_that_no_more_were_in_flight() {
 
 #[test]
 fn remedies_that_are_in_use_are_not_proposed() {
-    let mut case = Case::new(8);
-    case.target().block_bytes = 1 << 20;
-    case.measured().threads[0].cpu_ns = SECOND;
+    let mut case = Case::of_a_full_core(8);
     has(&case.only(WarningKind::CoreSaturated).remedy, &["a lower bound"]);
     case.measured().threads[1].pinned_os_cpu = Some(0);
     has(&case.only(WarningKind::CoreSaturated).remedy, &["(-a)"]);
@@ -434,9 +440,7 @@ fn remedies_that_are_in_use_are_not_proposed() {
 /// Of 8 CPUs the process was allowed 4: more threads, and a CPU for each, were advised beyond them.
 #[test]
 fn no_more_cpus_are_proposed_than_the_process_may_use() {
-    let mut case = Case::new(4);
-    case.target().block_bytes = 1 << 20;
-    case.measured().threads[0].cpu_ns = SECOND;
+    let mut case = Case::of_a_full_core(4);
     has(&case.only(WarningKind::CoreSaturated).remedy, &["(-t)"]);
     case.plan.usable_cpu_count = 4;
     has(&case.only(WarningKind::CoreSaturated).remedy, &["a lower bound"]);
