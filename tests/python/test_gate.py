@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 import typer
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.comparison import _beside_words, judge
+from fathom.cli.views.comparison import judge
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments.compare.comparison import RunComparison
-from fathom.experiments.compare.gate import Verdict, parse_condition, verdict
+from fathom.experiments.compare.gate import (
+    Verdict,
+    beside_limit_words,
+    parse_condition,
+    verdict,
+)
 from fathom.stats import compare_means
 from simulated import autoregressive
 
@@ -169,5 +174,5 @@ def test_defect_24_a_change_is_not_rounded_to_its_limit(
     condition: str, change: float, words: str
 ) -> None:
     found = Verdict(condition, change, 0.01, is_met=True, why_not=None)
-    assert _beside_words(found) == words
+    assert beside_limit_words(found) == words
     assert str(parse_condition("iops<-5.1234567%")) == "iops<-5.1234567%"

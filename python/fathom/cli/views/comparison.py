@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING
 
 import typer
 
 from fathom._digits import change_figures, change_interval, measured_place, place_words
-from fathom._p_values import p_equation, p_text
+from fathom._p_values import p_text
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, text_table
+from fathom.experiments.compare.gate import beside_limit_words, verdict_words
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "show_comparison"]
 
-# What stands around the number of a condition.
-_LIMIT = re.compile(r"^.*[<>]=?|%$")
-_MOST_DECIMALS = 9
 _RATES = ("iops", "mib_per_s")
 _BY_VERDICT = {
     "equal": 0,
@@ -75,12 +71,12 @@ def judge(found: RunComparison, figure: str | None = None) -> None:
     """
     for one in found.verdicts:
         if one.why_not is not None:
-            fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)
+            fail(f"{one.condition} {verdict_words(one)}", EXIT_INVALID)
     met = [one for one in found.verdicts if one.is_met and one.change is not None]
     if met:
         words = [
             f"{one.condition}: {one.condition.partition('>')[0].partition('<')[0]} changed by "
-            f"{_beside_words(one)} %"
+            f"{beside_limit_words(one)} %"
             for one in met
         ]
         fail("; ".join(words), EXIT_WORSE)
@@ -100,23 +96,5 @@ def _end_by_verdict(found: RunComparison, figure: str) -> None:
         fail(f"{figure}: {found.word(figure)}", code)
 
 
-def _beside_words(one: Verdict) -> str:
-    """Return a change in percent, which is not shown to be the limit unless it is."""
-    change = 100 * (one.change or 0.0)
-    limit = float(_LIMIT.sub("", one.condition))
-    for decimals in range(2, _MOST_DECIMALS):
-        words = f"{change:+.{decimals}f}"
-        if float(words) != limit or math.isclose(change, limit, rel_tol=1e-12):
-            break
-    return words
-
-
 def _cannot_tell(one: Verdict) -> str:
-    why = ", ".join(one.doubts)
-    if not why:
-        why = (
-            f"the change is {_beside_words(one)} %, and neither beyond the limit "
-            f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is "
-            "shown"
-        )
-    return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B interleaved"
+    return f"{one.condition}: {verdict_words(one)}; measure more runs, A and B interleaved"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
 from fathom.limits import PERCENT, read_limit
 
@@ -12,10 +15,21 @@ if TYPE_CHECKING:
     from fathom.experiments.compare._figures import ComparedFigures
     from fathom.stats import Comparison
 
-__all__ = ["Decision", "FailCondition", "Verdict", "parse_condition", "verdict"]
+__all__ = [
+    "Decision",
+    "FailCondition",
+    "Verdict",
+    "beside_limit_words",
+    "parse_condition",
+    "verdict",
+    "verdict_words",
+]
 
 Decision = Literal["fails", "passes", "cannot tell"]
 _MEANT = "such as 'p99>+5%' or 'iops<-3%'"
+# What stands around the number of a condition.
+_LIMIT = re.compile(r"^.*[<>]=?|%$")
+_MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -123,3 +137,39 @@ def _doubts(found: Comparison) -> tuple[str, ...]:
     if not found.between_runs:
         return ("one side has a single run, which tells nothing of how runs differ",)
     return found.doubts
+
+
+def verdict_words(one: Verdict) -> str:
+    """Return what was decided on a condition, as words that go on behind it, without a full stop.
+
+    ``fails`` and ``shown to stay within`` stand for what was shown; where nothing was, the words
+    are ``cannot tell`` with the probabilities or the doubts.
+    """
+    if one.why_not is not None:
+        return f"cannot be judged: {one.why_not}"
+    if one.decision == "cannot tell":
+        return f"cannot tell, as {_untold_words(one)}"
+    change = f"a change of {beside_limit_words(one)} %"
+    if one.decision == "fails":
+        return f"fails, with {change}, which is beyond the limit (p {p_equation(one.p_value)})"
+    return f"shown to stay within the limit, with {change} (p {p_equation(one.pass_p_value)})"
+
+
+def _untold_words(one: Verdict) -> str:
+    if one.doubts or one.change is None:
+        return ", ".join(one.doubts) or "its figure was not compared"
+    return (
+        f"the change is {beside_limit_words(one)} %, and neither beyond the limit "
+        f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is shown"
+    )
+
+
+def beside_limit_words(one: Verdict) -> str:
+    """Return a change in percent, which is not shown to be the limit unless it is."""
+    change = 100 * (one.change or 0.0)
+    limit = float(_LIMIT.sub("", one.condition))
+    for decimals in range(2, _MOST_DECIMALS):
+        words = f"{change:+.{decimals}f}"
+        if float(words) != limit or math.isclose(change, limit, rel_tol=1e-12):
+            break
+    return words

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.experiments.compare.claims import FIGURES
+from fathom.experiments.compare.gate import verdict_words
 from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._runs import repeat_side, run_command
@@ -113,10 +114,7 @@ def _sentences(
     if side == "b":
         return f"{len(runs)} runs, each beside one of A.", ()
     told = told_changes(found.comparison)
-    judged = [
-        f"{one.condition}: {'it is so' if one.is_met else one.why_not or 'it is not so'}."
-        for one in found.comparison.verdicts
-    ]
+    judged = [f"{one.condition}: {verdict_words(one)}." for one in found.comparison.verdicts]
     precise = () if found.is_precise else ("The change is known less well than requested.",)
     return told[0], (*told[1:], *judged, *precise)
 
