@@ -276,6 +276,10 @@ def judge_side_by_side(
             factor = max(value, best) / min(value, best)
             between = figure.factor_intervals[at]
             own = halves[at]
+            if len(allowed) == 1:
+                # Nobody else could have been better.
+                hold(between is None and not figure.best, figure)
+                continue
             if at == figure.factors.index(1.0) or own is None or yardstick is None:
                 hold(between is None, figure)
                 hold(at in figure.best, figure)

@@ -57,9 +57,10 @@ class ComparedFigure:
     values, texts
         One for each target, in their order; None and ``not measured`` where there is none.
     best
-        The places of the best target and of those that no interval shows to be 5 % worse.
+        The places of the best target and of those that no interval shows to be 5 % worse; none
+        where only one takes part, as nobody else could have been better.
     factors
-        How many times worse than the best each is, from 1.
+        How many times worse than the best each is, from 1; None of those that take no part.
     factor_intervals
         Between which factors each may lie, by the noise within the runs and by how far the first
         load, measured again at the end, came apart; None where that is unknown and of the best
@@ -80,9 +81,14 @@ class ComparedFigure:
     cell_keys: list[str | None] = field(default_factory=list)
     run_ids: list[int | None] = field(default_factory=list)
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether several targets take part with a number of their own."""
+        return sum(one is not None for one in self.factors) >= _SEVERAL
+
     def has_all(self, places: Collection[int]) -> bool:
-        """Whether all of these targets have the number."""
-        return all(self.values[at] for at in places)
+        """Whether all of these targets take part: none leads by what another does not have."""
+        return all(self.factors[at] is not None for at in places)
 
     @property
     def is_known(self) -> bool:
@@ -124,11 +130,13 @@ def side_by_side(
         columns = of_common_loads(plans, columns)
     pairs = zip(plans, columns, strict=True)
     widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
-    doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
-    makers = [ClaimMaker(*pair) for pair in zip(plans, findings, strict=False)]
-    barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
-    # Whom a limit of one direction alone was set takes part in the other.
-    barred = {at for at in barred if makers[at].is_barred}
+    findings = findings or [()] * len(plans)
+    doubts = [_doubts(one) for one in findings]
+    makers = [ClaimMaker(*pair) for pair in zip(plans, findings, strict=True)]
+    # Whom a limit of one direction alone was set takes part in the other, if it has any of that.
+    barred = {
+        at for at, made in enumerate(makers) if made.is_barred or _has_none(made, columns[at])
+    }
     allowed = [at for at in range(len(plans)) if at not in barred]
     rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
     apart = _apart([plans[at] for at in allowed])
@@ -137,18 +145,18 @@ def side_by_side(
         _compared(row, halves, barred | _limited(makers, row), apart, groups)
         for row, halves in rows
     ]
-    known = [one for one in figures if sum(value is not None for value in one.values) > 1]
-    sentences = [sentence for one in known for sentence in _sentence(names, one)]
-    common = [one for one in known if one.has_all(allowed)]
+    known = [one for one in figures if one.is_compared]
+    sentences = [_sentence(names, one) for one in known]
     refused = _not_devices(names, barred) or one_target(plans, names, allowed)
     return SideBySide(
         names,
         partial
-        + (refused or f"{_headline(names, common, barred)}{one_device(plans, names, allowed)}"),
+        + (refused or f"{_headline(names, figures, allowed)}{one_device(plans, names, allowed)}"),
         [
             *sentences,
             *_conditions(names, columns),
             *_interval_notes(known),
+            *_left_out(names, figures, allowed),
             *_uses(plans, names, barred, makers),
         ],
         [
@@ -201,6 +209,12 @@ def _limited(makers: Sequence[ClaimMaker], row: Sequence[KeyFigure]) -> set[int]
     keys = [one.cell_key for one in row]
     pairs = zip(makers, keys, strict=False)
     return {at for at, (made, key) in enumerate(pairs) if key and made.forbidden_by(key)}
+
+
+def _has_none(made: ClaimMaker, column: Sequence[KeyFigure]) -> bool:
+    """Whether a limit was met in all that was measured of a target."""
+    keys = [one.cell_key for one in column if one.value is not None and one.cell_key]
+    return bool(keys) and all(made.forbidden_by(key) for key in keys)
 
 
 def _doubt_notes(
@@ -305,6 +319,7 @@ def _compared(
     ]
     intervals = _intervals(factors, halves, best, apart)
     alike = {groups[at] for at in range(len(row)) if _is_alike(factors[at], intervals[at])}
+    places = [at for at, factor in enumerate(factors) if factor is not None]
     return ComparedFigure(
         name=first.name,
         label=first.label,
@@ -312,7 +327,7 @@ def _compared(
         values=values,
         texts=[one.text for one in row],
         # One target under two names is as good under each of them.
-        best=[at for at in range(len(row)) if factors[at] is not None and groups[at] in alike],
+        best=[at for at in places if groups[at] in alike] if len(places) >= _SEVERAL else [],
         factors=factors,
         factor_intervals=intervals,
         cell_keys=[one.cell_key for one in row],
@@ -342,16 +357,16 @@ def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
     )
 
 
-def _headline(
-    names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
-) -> str:
-    """Name the target that is best in most numbers."""
+def _headline(names: Sequence[str], rows: Sequence[ComparedFigure], allowed: Sequence[int]) -> str:
+    """Name the target that is best in most numbers, of those that all have."""
+    figures = [one for one in rows if one.has_all(allowed)]
+    if not figures and any(all(one.values[at] for at in allowed) for one in rows):
+        return "There is nothing to compare: in each number, one of them met a limit."
     nothing = _nothing_shown(figures)
     if nothing is not None:
         return nothing
     wins = [sum(at in one.best for one in figures) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in figures) for at in range(len(names))]
-    allowed = [at for at in range(len(names)) if at not in barred]
     first = max(allowed, key=lambda at: (wins[at], alone[at]))
     rivals = [at for at in allowed if at != first and wins[at] == wins[first]]
     count = len(figures)
@@ -372,12 +387,9 @@ def _headline(
     )
 
 
-def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
+def _sentence(names: Sequence[str], figure: ComparedFigure) -> str:
     """Return the targets from the best to the worst, each with its distance to the best."""
-    known = [(factor, at) for at, factor in enumerate(figure.factors) if factor is not None]
-    if not known:
-        return []
-    known.sort()
+    known = sorted((one, at) for at, one in enumerate(figure.factors) if one is not None)
     parts = []
     for factor, at in known:
         words = f"{names[at]} {figure.texts[at]}"
@@ -387,9 +399,9 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
             without = "no interval, " if between is None else ""
             words += f" ({how}{f'; {without}5 % is not shown' if at in figure.best else ''})"
         parts.append(words)
-    alike = len(known) > 1 and all(at in figure.best for _, at in known)
+    alike = all(at in figure.best for _, at in known)
     shown = ": no difference of 5 % is shown" if alike else ""
-    return [f"{figure.label}: {', '.join(parts)}{shown}."]
+    return f"{figure.label}: {', '.join(parts)}{shown}."
 
 
 def _three_digits(value: float) -> str:
@@ -469,6 +481,23 @@ def _interval_notes(figures: Sequence[ComparedFigure]) -> list[str]:
             "when it was measured again; fathom compare --run tells it by more runs."
         )
     return notes
+
+
+def _left_out(
+    names: Sequence[str], figures: Sequence[ComparedFigure], allowed: Sequence[int]
+) -> list[str]:
+    """Say which numbers have one contender alone, as the others met a limit in them."""
+    found: dict[str, list[str]] = {}
+    for one in figures:
+        limited = [at for at in allowed if one.values[at] and one.factors[at] is None]
+        contenders = [at for at in allowed if one.factors[at] is not None]
+        if limited and len(contenders) == 1:
+            who = " and ".join(names[at] for at in limited)
+            found.setdefault(who, []).append(one.label)
+    return [
+        f"Not compared, as the numbers of {who} are those of a limit: {'; '.join(labels)}."
+        for who, labels in found.items()
+    ]
 
 
 def _notes(plans: Sequence[TargetCells], names: Sequence[str]) -> list[str]:
