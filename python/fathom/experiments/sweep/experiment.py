@@ -20,6 +20,7 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
+from fathom.experiments.sweep._io_bytes import asked_io_bytes, estimate_io_bytes
 from fathom.experiments.sweep._latency import estimate_latencies
 from fathom.experiments.sweep._probe import PROBE_S, Probes, probe_arguments
 from fathom.experiments.sweep._refine import Check
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from fathom.experiments.sweep._latency import Latencies
     from fathom.experiments.sweep._refine import Value
     from fathom.runners import Figures, Runner
+    from fathom.stats.floats import FloatArray
     from fathom.store import Experiment, Store
     from fathom.store import Step as StoredStep
 
@@ -124,6 +126,15 @@ def _swept(session: Session, sweeping: _Sweeping) -> Sweep:
     return found
 
 
+@dataclass(frozen=True)
+class _Estimated:
+    """What is said of a cell that was not measured."""
+
+    rate: Value
+    io_bytes: float
+    latencies: Latencies
+
+
 @dataclass
 class _Sweeping:
     """Which cell is next, and what all of them say; the time is that which its steps took."""
@@ -144,6 +155,7 @@ class _Sweeping:
         self.check = Check()
         self.probes = Probes()
         self.earlier = (0, 0)
+        self.asked_bytes: dict[tuple[str, ...], int | None] = {}
         self.ended_by: str | None = None
 
     def take_up(self, saved: Mapping[int, Observation], experiment: Experiment) -> None:
@@ -287,11 +299,8 @@ class _Sweeping:
 
     def _found(self) -> tuple[Sweep, Collection[int]]:
         """Return what all cells say, and which were omitted."""
-        values, latencies = self._interpolated()
-        cells = [
-            self._cell(cell, values.get(cell), latencies.get(cell))
-            for cell in range(len(self.grid))
-        ]
+        estimated = self._interpolated()
+        cells = [self._cell(cell, estimated.get(cell)) for cell in range(len(self.grid))]
         if not self.is_ended:
             checks = [one.check for one in self.refinements]
             self.check = Check(
@@ -308,49 +317,69 @@ class _Sweeping:
             elapsed_s=0.0,
             ended_by=self.ended_by,
         )
-        return found, values.keys()
+        return found, estimated.keys()
 
-    def _interpolated(self) -> tuple[dict[int, Value], dict[int, Latencies]]:
-        """Return rates and latencies of the cells that were left out.
+    def _interpolated(self) -> dict[int, _Estimated]:
+        """Return what is said of the cells that were left out.
 
-        There are none where the sweep was cut short: whoever goes on with it measures them.
+        Nothing where the sweep was cut short: whoever goes on with it measures them.
         """
-        values: dict[int, Value] = {}
-        latencies: dict[int, Latencies] = {}
+        found: dict[int, _Estimated] = {}
         if self.ended_by is not None:
-            return values, latencies
+            return found
         known, features = self._known(), self.grid.features(range(len(self.grid)))
         for refinement in self.refinements:
             tried = {*self.measured, *self.failures}
             rest = [cell for cell in refinement.cells if cell not in tried]
             if self.is_ended and rest:
                 refinement.fit({cell: known[cell] for cell in refinement.cells if cell in known})
-            found = refinement.values(rest)
+            rates = refinement.values(rest)
             mine = {
                 cell: self.measured[cell][0] for cell in refinement.cells if cell in self.measured
             }
-            values |= found
-            latencies |= estimate_latencies(features, mine, list(found))
-        return values, latencies
+            latencies = estimate_latencies(features, mine, list(rates))
+            io_bytes = self._io_bytes(features, mine, list(rates))
+            for cell, rate in rates.items():
+                found[cell] = _Estimated(rate, io_bytes[cell], latencies[cell])
+        return found
 
-    def _cell(self, cell: int, value: Value | None, latencies: Latencies | None) -> SweptCell:
+    def _io_bytes(
+        self, features: FloatArray, measured: Mapping[int, Figures], cells: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the bytes of an I/O of cells of one slice, in which these were measured."""
+        asked = {cell: self._asked_bytes(cell) for cell in cells}
+        told = {cell: float(size) for cell, size in asked.items() if size is not None}
+        known = {cell: one.mib_per_s * MIB / one.iops for cell, one in measured.items() if one.iops}
+        return told | estimate_io_bytes(features, known, [one for one in cells if one not in told])
+
+    def _asked_bytes(self, cell: int) -> int | None:
+        """Return the bytes of every I/O of a cell, if they have one size."""
+        others = ("threads", "depth")
+        parameters = self.grid.parameters(cell)
+        key = tuple(value for name, value in parameters.items() if name not in others)
+        if key not in self.asked_bytes:
+            self.asked_bytes[key] = asked_io_bytes(self.plan.cell_arguments(self.grid, cell))
+        return self.asked_bytes[key]
+
+    def _cell(self, cell: int, estimated: _Estimated | None) -> SweptCell:
         parameters = self.grid.parameters(cell)
         if cell in self.failures:
             return SweptCell(parameters, "failed", failure=self.failures[cell])
         if cell in self.measured:
             figures, run_id = self.measured[cell]
             return self._measured_cell(parameters, figures, run_id)
-        if value is None:
+        if estimated is None:
             return SweptCell(parameters, "pending")
-        iops, spread = math.exp(value.height), math.exp(_DEVIATIONS * value.deviation)
+        rate = estimated.rate
+        iops, spread = math.exp(rate.height), math.exp(_DEVIATIONS * rate.deviation)
         return SweptCell(
             parameters,
             "interpolated",
             iops=iops,
-            mib_per_s=iops * self._bytes_per_io(cell) / MIB,
+            mib_per_s=iops * estimated.io_bytes / MIB,
             iops_low=iops / spread,
             iops_high=iops * spread,
-            estimated_latency=latencies or None,
+            estimated_latency=estimated.latencies or None,
         )
 
     def _measured_cell(
@@ -369,10 +398,3 @@ class _Sweeping:
             figures=figures,
             run_id=run_id,
         )
-
-    def _bytes_per_io(self, cell: int) -> float:
-        size = self.grid.block_bytes(cell)
-        if size is not None:
-            return size
-        figures, _ = next(iter(self.measured.values()))
-        return figures.mib_per_s * MIB / figures.iops

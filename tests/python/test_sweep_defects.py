@@ -1,0 +1,97 @@
+"""Defects of sweeps that were mended: what they said of cells that they had not measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import Sweep, sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.store import Store
+from fathom.units import MIB
+from simulated_device import SHAPES, SimulatedDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fathom.experiments.sweep.result import SweptCell
+    from fathom.runners import RunOutcome
+
+LOADS = {"threads": "1..64", "depth": "1..64"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    """Return a store in a file; what is tested here does not depend on its kind."""
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def inferred(found: Sweep) -> list[SweptCell]:
+    """Return the cells that were not measured, of which there are some."""
+    cells = [cell for cell in found.cells if cell.source == "interpolated"]
+    assert cells
+    return cells
+
+
+def io_bytes(cell: SweptCell) -> float:
+    """Return the bytes of an I/O of a cell by its figures."""
+    assert cell.iops is not None
+    assert cell.mib_per_s is not None
+    return cell.mib_per_s * MIB / cell.iops
+
+
+def test_throughput_of_inferred_cells_was_by_the_block_of_another_slice(kept: Store) -> None:
+    # It was so: `--vary=-b=4K,64K` took the bytes of an I/O from the first cell that was measured,
+    # and the greatest throughput was one of 4K, 16 times what it is.
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS, ["-b=4K,64K"]), seed=2)
+    found = sweep(kept, SimulatedDevice(SHAPES["saturation"], seed=2), plan)
+    assert {cell.parameters["-b"] for cell in inferred(found)} == {"4K", "64K"}
+    for cell in found.cells:
+        size = {"4K": 4096, "64K": 65536}[cell.parameters["-b"]]
+        assert io_bytes(cell) == pytest.approx(size, rel=1e-9)
+    (throughput,) = [one.text for one in found.claims if one.key == "throughput"]
+    assert "-b 64K" in throughput
+
+
+class MixingDevice(SimulatedDevice):
+    """Reads so many bytes with each I/O on average, whatever its block is."""
+
+    mean_bytes = 0.7 * 4096 + 0.3 * 65536
+
+    def run(self, arguments: Sequence[str], **more: Any) -> RunOutcome:  # noqa: ANN401
+        """Run, and tell the bytes of a mix of sizes."""
+        outcome = super().run(arguments, **more)
+        assert outcome.figures is not None
+        mib_per_s = outcome.figures.iops * self.mean_bytes / MIB
+        return replace(outcome, figures=replace(outcome.figures, mib_per_s=mib_per_s))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--block-mix=4K:70,64K:30"], {}),
+        # The size of the option is that of writes, of which there are none.
+        (["--read-block-mix=4K:70,64K:30"], {"block": "4K,8K,16K"}),
+    ],
+)
+def test_throughput_of_inferred_cells_of_a_mix_was_by_its_block(
+    kept: Store, arguments: list[str], named: dict[str, str]
+) -> None:
+    plan, _ = plan_sweep([*arguments, "-r", "x"], parse_axes({**named, **LOADS}), seed=2)
+    found = sweep(kept, MixingDevice(SHAPES["saturation"], seed=2), plan)
+    for cell in inferred(found):
+        assert io_bytes(cell) == pytest.approx(MixingDevice.mean_bytes, rel=1e-3)
+
+
+def test_throughput_of_inferred_cells_is_by_the_block_that_a_pattern_reads(kept: Store) -> None:
+    class Patterned(MixingDevice):
+        mean_bytes = 32768.0
+
+    arguments = ["-b4K", "--read-pattern=random,block=32K", "-r", "x"]
+    plan, _ = plan_sweep(arguments, parse_axes(LOADS), seed=2)
+    found = sweep(kept, Patterned(SHAPES["saturation"], seed=2), plan)
+    assert {round(io_bytes(cell)) for cell in inferred(found)} == {32768}
