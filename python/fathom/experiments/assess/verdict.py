@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fathom._claims import WEAKENING, Claim
 from fathom._tails import few_words
-from fathom.experiments.assess._steady import LEAST_ROUNDS, POINTS, rounds_of, steady_state
+from fathom.experiments.assess._classes import suited_for
+from fathom.experiments.assess._headline import headline
+from fathom.experiments.assess._steady_claims import steady_claims
 from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import (
     best_cell,
@@ -16,13 +17,12 @@ from fathom.experiments.assess.key_figure import (
     value_words,
 )
 from fathom.hosts import rates_sentence
-from fathom.stats import find_steadiness
-from fathom.units import NS_PER_MS, counted, time_words
+from fathom.units import counted, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from fathom._claims import Unit
+    from fathom._claims import Claim, Unit
     from fathom.experiments.assess.session import AssessedCell, TargetCells
     from fathom.findings import Finding
     from fathom.result import Stop
@@ -30,31 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Verdict", "suited_for", "verdict_of"]
 
-_MICRO = 1_000
 _MIB_OF_TIB = 1 << 20
 _MINUTE_S = 60
-# By the mean of a 4 KiB random read at depth 1: what such a latency is usual for.
-_CLASSES = (
-    (5 * _MICRO, "as fast as memory, and faster than any device"),
-    (60 * _MICRO, "in the class of the fastest flash (NVMe)"),
-    (250 * _MICRO, "in the class of flash (NVMe or SATA)"),
-    (1 * NS_PER_MS, "in the class of flash behind a network or controller"),
-    (4 * NS_PER_MS, "in the class of networked or hybrid storage"),
-)
-_SLOWEST = "in the class of rotating disks"
-# By so much a durable write has to be slower for the class to be that of the reads alone.
-_FAR_CLASSES = 2
-_FAR_TIMES = 10
-# Microsoft, SQL Server I/O guidance: mean latency of data files and of the log.
-_LIMITS = {
-    "oltp": ((10 * NS_PER_MS, "well suited"), (20 * NS_PER_MS, "sufficient")),
-    "log": (
-        (1 * NS_PER_MS, "very well suited"),
-        (5 * NS_PER_MS, "well suited"),
-        (15 * NS_PER_MS, "sufficient"),
-    ),
-}
-_TOO_SLOW = "too slow"
 # Less is no gain that anybody would notice.
 _MORE = 1.05
 _RULE = "--stop-confidence=95:"
@@ -95,10 +72,10 @@ def verdict_of(
     """Return the verdict on what was measured."""
     made = ClaimMaker(plan, findings)
     partial = _partial(plan, interrupted=interrupted)
-    headline = _headline(made, findings)
+    first = headline(made, findings)
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
-    claims += _steady(plan, made)
+    claims += steady_claims(plan, made)
     claims += _precision(plan, made)
     sentences = [one.text for one in claims]
     if hosts := plan.target.hosts:
@@ -109,9 +86,7 @@ def verdict_of(
             "Nothing was written, so that how it writes is not known; --write measures that, and "
             "destroys what the target holds."
         )
-    return Verdict(
-        plan.target.name, headline.text, sentences, missing, partial, [headline, *claims]
-    )
+    return Verdict(plan.target.name, first.text, sentences, missing, partial, [first, *claims])
 
 
 def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
@@ -133,98 +108,6 @@ def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
     if interrupted and unreached:
         return f"{words}, and {unreached} were not when it was interrupted."
     return f"{words}, and {failed} failed." if failed else None
-
-
-def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
-    """Return the verdict in a sentence; what speaks against the numbers stands in it."""
-    figures = made.figures
-    read = figures.get("read-1")
-    if read is None or read.latency_mean_ns is None:
-        return Claim("headline", "Too little was measured for a verdict.")
-    durable = _contradicting_write(figures)
-    shown = ("read-1", "oltp", "log", *(["write-1"] if durable else []))
-    keys = [key for key in shown if key in figures]
-    if made.forbidden_by("read-1"):
-        return made.claim("headline", _forbidden_words(made, findings), dict.fromkeys(keys, "ns"))
-    words = f"It is {_class(read.latency_mean_ns)}{durable}"
-    if made.forbidden_by(*keys):
-        # What reads tell stands by itself where only writes met a limit.
-        why = _titles(one for one in findings if one.rule in made.forbidden_by(*keys))
-        words += f", by its reads alone; of its writes nothing is concluded: {why}"
-        words += _reservations(made, findings)
-        return made.claim("headline", f"{words}.", {"read-1": "ns"})
-    oltp, log = suited_for("oltp", figures), suited_for("log", figures)
-    if oltp is None:
-        words += ", as far as reading tells"
-    elif log is None or log == oltp:
-        both = "" if log is None else " and its log"
-        words += f"; {oltp} for a transaction database{both}"
-    else:
-        words += f"; {oltp} for a transaction database, and {log} for its log"
-    words += _reservations(made, findings)
-    return made.claim("headline", f"{words}.", dict.fromkeys(keys, "ns"))
-
-
-def _contradicting_write(figures: Mapping[str, Figures]) -> str:
-    """Say that the class is that of reads alone, where durable writes are far from it.
-
-    A cache above the device answers reads, and none of the writes that it has to hand on.
-    """
-    read, write = (
-        None if one is None else one.latency_mean_ns
-        for one in (figures.get("read-1"), figures.get("write-1"))
-    )
-    if read is None or write is None or write < _FAR_TIMES * read:
-        return ""
-    classes = [words for _, words in _CLASSES] + [_SLOWEST]
-    if classes.index(_class(write)) - classes.index(_class(read)) < _FAR_CLASSES:
-        return ""
-    return (
-        f" by its reads alone: a write that survives an outage takes {write / read:.0f} times as "
-        f"long, and is {_class(write)}"
-    )
-
-
-def _forbidden_words(made: ClaimMaker, findings: Sequence[Finding]) -> str:
-    """Say why the numbers allow no verdict on a device."""
-    why = _titles(one for one in findings if one.rule in made.forbidden_by("read-1"))
-    return f"No verdict on a device, as these are not its numbers: {why}."
-
-
-def _titles(findings: Iterable[Finding]) -> str:
-    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in findings}
-    return "; ".join(sorted(titles))
-
-
-def _reservations(made: ClaimMaker, findings: Sequence[Finding]) -> str:
-    """Return what a reader must know beside the verdict: what weakens it, and how little it is."""
-    weak = [one for one in findings if one.rule in WEAKENING and _counts(one)]
-    titles = dict.fromkeys(made.about(one) for one in weak)
-    words = f"; but {'; '.join(titles)}" if titles else ""
-    unreached = sum(one.state in ("pending", "failed") for one in made.plan.cells)
-    if not unreached:
-        return words
-    done = len(made.plan.done())
-    return f"{words}; this rests on {done} of {done + unreached} measurements"
-
-
-def _counts(one: Finding) -> bool:
-    """Whether a finding stands in the headline: what is merely possible does not, but for data."""
-    return one.confidence != "possible" or one.rule == "constant-data"
-
-
-def _class(mean_ns: float) -> str:
-    return next((words for limit, words in _CLASSES if mean_ns < limit), _SLOWEST)
-
-
-def suited_for(key: str, figures: Mapping[str, Figures]) -> str | None:
-    """Return how well the workload ``oltp`` or ``log`` is served; None if it was not measured."""
-    one = figures.get(key)
-    if one is None or one.latency_mean_ns is None:
-        return None
-    limits = _LIMITS[key]
-    mean_ns = one.latency_mean_ns
-    return next((words for limit, words in limits if mean_ns < limit), _TOO_SLOW)
 
 
 def _latency(made: ClaimMaker) -> Claim | None:
@@ -433,36 +316,3 @@ def _precision(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     words += f", {without} of them too soon for any interval" if without else ""
     keys: dict[str, Unit] = {one.cell.key: "IOPS" for _, one, _ in ends}
     return [made.claim("precision", f"{words}.", keys)]
-
-
-def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
-    """Tell whether the rounds of the SNIA were steady, and what they gave at last."""
-    series = rounds_of({key: one.iops for key, one in made.figures.items()})
-    rounds = min(len(one) for one in series.values())
-    if not any(one.cell.role == "steady_round" for one in plan.cells):
-        return []
-    keys: dict[str, Unit] = {
-        key: "IOPS" for key in made.figures if key.startswith("steady-") and key != "steady-fill"
-    }
-    found = steady_state(series)
-    if found is None:
-        words = (
-            f"Whether it is steady is not known: {counted(rounds, 'round')} "
-            f"{'was' if rounds == 1 else 'were'} made, and it takes 5."
-        )
-        return [made.claim("steady", words, keys)]
-    labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
-    rates = "; ".join(
-        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} IOPS" for point in POINTS
-    )
-    words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
-    if not found.is_steady:
-        words = (
-            f"It was not steady within {found.rounds} rounds by the rules of the SNIA; on average "
-            f"of the last {LEAST_ROUNDS}: {rates}."
-        )
-    own = [
-        f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
-        for point, values in series.items()
-    ]
-    return [made.claim("steady", one, keys) for one in (words, *own)]
