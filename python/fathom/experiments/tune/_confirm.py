@@ -10,6 +10,7 @@ knee, and stays the estimate of the spread (Stein's two stages; see ``fathom.sta
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,10 @@ __all__ = [
 
 LEAST_ROUNDS = 3
 MOST_ROUNDS = 6
-# A confirmation that fails is a new point of the search, which then goes on; so many times at most.
+# Runs that contradict the search become points of it, and it goes on; so many times at most.
 MOST_ATTEMPTS = 3
+# A run that failed is made again; of a load of which so many failed nothing is told.
+_MOST_FAILURES = 2
 # Axes double: the knee is reported to within one step.
 _STEP = 2
 
@@ -112,8 +115,9 @@ class Confirming:
     far: Load | None = None
     top: Load | None = None
     runs: dict[Load, list[Figures]] = field(default_factory=dict)
-    failure: str | None = None
+    failures: Counter[Load] = field(default_factory=Counter)
     rounds: int = LEAST_ROUNDS
+    _again: list[Load] = field(default_factory=list)
     _spreads: tuple[PooledSpread, PooledSpread] | None = None
 
     @classmethod
@@ -134,11 +138,26 @@ class Confirming:
         wanted = dict.fromkeys((self.best, self.fastest, self.rival, self.far))
         return [load for load in wanted if load is not None]
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether so many runs of one load failed that nothing can be told."""
+        return max(self.failures.values(), default=0) >= _MOST_FAILURES
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no run of the round has to be made again, as it failed."""
+        return not self._again
+
     def next_round(self) -> list[Load]:
-        """Return the loads to run next, interleaved against drift; none if there are enough."""
+        """Return the loads to run next, interleaved against drift; none if there are enough.
+
+        Those whose run failed come first: their runs are made again.
+        """
         done = len(self.runs.get(self.best, []))
-        if self.failure is not None:
+        if self.is_lost:
             return []
+        if self._again:
+            return [*self._again]
         if done == LEAST_ROUNDS and self._spreads is None:
             self._plan()
         if done >= self.rounds:
@@ -148,27 +167,31 @@ class Confirming:
 
     @property
     def is_nearly_enough(self) -> bool:
-        """Whether one round more is the fewest that tell anything."""
-        return len(self.runs.get(self.best, [])) + 1 >= LEAST_ROUNDS
+        """Whether one run more of each load is the fewest that tell anything."""
+        return min(len(self.runs.get(load, [])) for load in self.loads) + 1 >= LEAST_ROUNDS
 
     def end(self) -> None:
         """Make no further round, as there is no time for one."""
-        if self.failure is None and self._spreads is None:
+        if self.is_whole and self._spreads is None:
             self._plan()
         self.rounds = min(self.rounds, len(self.runs.get(self.best, [])))
 
     def add_round(self) -> bool:
         """Plan one more round than the spread asks for; whether there is room for one."""
-        has_room = self.failure is None and self.rounds < MOST_ROUNDS
+        has_room = self.is_whole and self.rounds < MOST_ROUNDS
         self.rounds += has_room
         return has_room
 
     def add(self, load: Load, figures: Figures | None) -> None:
-        """Take what a run found; None if it failed."""
+        """Take what a run found; None if it failed, and is to be made again."""
+        is_open = load in self._again
         if figures is None or not figures.iops or self.goal.latency_ns(figures) is None:
-            self.failure = f"a confirming run at {_words(load)} failed"
-        else:
-            self.runs.setdefault(load, []).append(figures)
+            self.failures[load] += 1
+            self._again += [] if is_open else [load]
+            return
+        self.runs.setdefault(load, []).append(figures)
+        if is_open:
+            self._again.remove(load)
 
     def _plan(self) -> None:
         """Decide by the first runs how many there will be."""
@@ -189,8 +212,8 @@ class Confirming:
 
     def concluded(self) -> Confirmation:
         """Say what the runs tell."""
-        if self.failure is not None or self._spreads is None:
-            return self._failed(self.failure or "there were no confirming runs")
+        if self._again or self._spreads is None:
+            return self._cannot_tell()
         count = len(self.runs[self.best])
         rate, latency = (
             (float(np.mean(values)), spread.half_width(count))
@@ -222,14 +245,16 @@ class Confirming:
             *(self.rival or ()),
         )
 
-    def _failed(self, why: str) -> Confirmation:
+    def _cannot_tell(self) -> Confirmation:
+        """Return what runs of which some are missing say: neither one thing nor the other."""
+        found = [_failed_words(load, self.failures[load]) for load in self._again]
         return Confirmation(
             *self.best,
             *self.fastest,
             len(self.runs.get(self.best, [])),
             is_supported=False,
-            is_contradicted=True,
-            evidence=[why],
+            is_contradicted=False,
+            evidence=found or ["there were no confirming runs"],
         )
 
     def _found_again(self, height: float) -> str | None:
@@ -407,6 +432,11 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
 
 def _words(load: Sequence[int]) -> str:
     return f"{counted(load[0], 'thread')}, depth {load[1]}"
+
+
+def _failed_words(load: Load, count: int) -> str:
+    runs = "a confirming run" if count == 1 else f"{count} confirming runs"
+    return f"{runs} at {_words(load)} failed"
 
 
 def _interval(middle: float, half: float) -> tuple[float, float, float]:

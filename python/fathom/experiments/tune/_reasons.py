@@ -19,6 +19,8 @@ __all__ = ["Reason", "reasons"]
 _BUSY_PERCENT = 95.0
 # From this part of what is used on, the load's threads are what keeps the CPUs busy.
 _MOST_OF_IT = 0.5
+# So many loads that failed are named.
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,36 @@ def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -
             _core_reason(search, best),
             *_edges(search, best),
             _law_reason(search, law, math.prod(best)),
+            _some_failed(search, best),
+            _left_out(search),
         )
         if one is not None
     ]
+
+
+def _some_failed(search: KneeSearch, best: Load) -> Reason | None:
+    """Say how many runs of the best load failed, beside those that its figures are of."""
+    failed = search.failures[best]
+    if not failed:
+        return None
+    runs = counted(failed + len(search.measured[best]), "run")
+    return Reason(f"Of {runs} at {_words(best)}, {failed} failed.")
+
+
+def _left_out(search: KneeSearch) -> Reason | None:
+    """Name the loads of which every run failed: they were no candidates."""
+    failed = sorted(search.failed, key=lambda load: (math.prod(load), load))
+    if not failed:
+        return None
+    more = failed[_MOST_NAMED:]
+    named = "; ".join(_words(load) for load in failed[:_MOST_NAMED])
+    others = f"; and {counted(len(more), 'more load')}" if more else ""
+    why = "as its runs failed" if len(failed) == 1 else "as their runs failed"
+    return Reason(f"Left out, {why}: {named}{others}.")
+
+
+def _words(load: Load) -> str:
+    return f"{counted(load[0], 'thread')}, depth {load[1]}"
 
 
 def _next_step(search: KneeSearch, best: Load) -> Reason | None:

@@ -58,13 +58,21 @@ def confirming_points(outcome: TuningOutcome) -> list[PointOutcome]:
     found = outcome.get("confirmation")
     if not found or not found["rounds"]:
         return []
-    rounds = [
-        one for one in outcome.get("points", ()) if one["role"] != "search" and one.get("figures")
-    ]
+    runs = [one for one in outcome.get("points", ()) if one["role"] != "search"]
     load = found["threads"], found["depth"]
-    at = [at for at, one in enumerate(rounds) if (one["threads"], one["depth"]) == load]
-    # The first round of a confirmation begins with its load.
-    return rounds[at[-found["rounds"] :][0] :] if at else []
+    mine = [at for at, one in enumerate(runs) if (one["threads"], one["depth"]) == load]
+    measured = [at for at in mine if runs[at].get("figures")][-found["rounds"] :]
+    if not measured:
+        return []
+    # The first round of a confirmation begins with its load, of which a run may have failed.
+    first = mine.index(measured[0])
+    while first and _is_to_confirm_and_failed(runs[mine[first - 1]]):
+        first -= 1
+    return [one for one in runs[mine[first] :] if one.get("figures")]
+
+
+def _is_to_confirm_and_failed(point: PointOutcome) -> bool:
+    return point["role"] == "confirm" and not point.get("figures")
 
 
 def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:

@@ -80,7 +80,7 @@ def runs_of_search(search: KneeSearch, tried: int, confirming: int) -> ExpectedR
 
 def runs_of_confirmation(confirming: Confirming, before: int) -> ExpectedRuns:
     """Return how many there will be if no other search follows."""
-    loads = len(confirming.loads)
+    loads, before = len(confirming.loads), before + confirming.failures.total()
     return ExpectedRuns(before + loads * confirming.rounds, before + loads * MOST_ROUNDS)
 
 
@@ -234,6 +234,9 @@ def _tuned(session: Session, tuner: Tuner) -> Tuning:
     found = session.run(tuner.strategy(), tuner.forecast)
     found = replace(found, experiment_id=session.experiment_id, elapsed_s=session.elapsed_s)
     found = told_tuning(session.store, found)
+    if found.ended_by is None:
+        # Runs that failed once and were made again are not missing.
+        session.store.experiments.skip_steps(tuner.steps_left())
     failed = sum(point.figures is None for point in found.points)
     is_failed = found.ended_by is not None or failed == len(found.points)
     none = "no run could be made" if failed == len(found.points) else None
@@ -273,6 +276,10 @@ class Tuner:
                 self.open_steps[key].append(step.id)
         return sum(len(one) for one in self.saved.values())
 
+    def steps_left(self) -> list[int]:
+        """Return the steps of earlier sessions that did not have to be run again."""
+        return [one for steps in self.open_steps.values() for one in steps]
+
     def strategy(self) -> Strategy[Tuning]:
         """Search the best load and confirm it, as often as there is time to."""
         search = self.plan.search()
@@ -283,10 +290,12 @@ class Tuner:
             best = yield from self._searched(search)
             if best is None:
                 break
+            failed = search.failed
             confirmation = yield from self._confirm(search, best, attempt)
             if self.ended_by is not None:
                 break
-            if not confirmation.is_contradicted:
+            # What cannot be run at all is left out from then on, and the rest can be confirmed.
+            if not confirmation.is_contradicted and search.failed == failed:
                 return self._found(search, best, confirmation)
         self.is_last = True
         best = yield from self._searched(search)
@@ -335,20 +344,21 @@ class Tuner:
         confirming = Confirming.of(search, best)
         before = len(self.points)
         while loads := confirming.next_round() or self._further_round(confirming):
-            is_last = confirming.is_nearly_enough and not self.time.may_begin(2 * len(loads))
+            more = len(loads) + len(confirming.loads)
+            is_last = confirming.is_nearly_enough and not self.time.may_begin(more)
             end = len(self.points) + len(loads)
             for load in loads:
-                self.expected = end if is_last else before + confirming.rounds * len(loads)
                 self.expected_runs = runs_of_confirmation(confirming, before)
                 if is_last:
                     self.expected_runs = ExpectedRuns(end, end)
+                self.expected = self.expected_runs.low
                 role = "confirm" if load == best else "compare"
                 figures = yield from self._measured(load, role, attempt)
                 confirming.add(load, figures)
                 search.add(load, figures)
                 if self.ended_by is not None:
                     return confirming.concluded()
-            if is_last:
+            if is_last and confirming.is_whole:
                 confirming.end()
         return confirming.concluded()
 

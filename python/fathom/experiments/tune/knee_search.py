@@ -8,6 +8,7 @@ cannot be the answer are never run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Literal
@@ -109,8 +110,8 @@ class KneeSearch:
         All of the grid.
     measured
         What was found so far.
-    failed
-        The loads of which a run failed.
+    failures
+        Of each load of which runs failed, how many.
 
     """
 
@@ -120,7 +121,7 @@ class KneeSearch:
         self.goal = goal
         self.loads: list[Load] = list(product(threads, depths))
         self.measured: dict[Load, list[Figures]] = {}
-        self.failed: set[Load] = set()
+        self.failures: Counter[Load] = Counter()
         self._points = {load: self._coordinates(load) for load in self.loads}
         self._surfaces: tuple[Surface, Surface] | None = None
         self._is_fitted = False
@@ -128,10 +129,15 @@ class KneeSearch:
     def add(self, load: Load, figures: Figures | None) -> None:
         """Take what a run at a load found; None if it failed."""
         if figures is None or not figures.iops or self.goal.latency_ns(figures) is None:
-            self.failed.add(load)
+            self.failures[load] += 1
             return
         self.measured.setdefault(load, []).append(figures)
         self._is_fitted = False
+
+    @property
+    def failed(self) -> set[Load]:
+        """The loads of which every run failed: these are left out."""
+        return {load for load in self.failures if load not in self.measured}
 
     def next_loads(self) -> list[Load]:
         """Return the loads to measure next; none if the search is over."""
@@ -152,20 +158,24 @@ class KneeSearch:
         return self.goal.best(self.expected()) if self.measured else None
 
     def expected(self) -> dict[Load, tuple[float, float]]:
-        """Return throughput and latency of every load that has not failed, by the surfaces.
+        """Return throughput and latency of every load that is not left out, by the surfaces.
 
         Where there are too few points for a surface, of the loads that were measured.
         """
         if len(self.measured) < _LEAST_FOR_SURFACE:
-            points = {load: self._mean(load) for load in self.measured}
-            return {load: point for load, point in points.items() if load not in self.failed}
+            return self.means()
         return {load: (one.iops, one.latency_ns) for load, one in self.estimates().items()}
 
+    def means(self) -> dict[Load, tuple[float, float]]:
+        """Return the mean throughput and the mean latency in ns of the runs at each load."""
+        return {load: self._mean(load) for load in self.measured}
+
     def estimates(self) -> dict[Load, Estimate]:
-        """Return what the surfaces say of every load that has not failed; nothing without any."""
+        """Return what the surfaces say of every load that is not left out; nothing without any."""
         if len(self.measured) < _LEAST_FOR_SURFACE:
             return {}
-        loads = [load for load in self.loads if load not in self.failed]
+        failed = self.failed
+        loads = [load for load in self.loads if load not in failed]
         places = np.array([self._points[load] for load in loads])
         columns = []
         for surface in self._fitted():
@@ -176,10 +186,9 @@ class KneeSearch:
         return {load: Estimate(*row) for load, row in zip(loads, rows, strict=True)}
 
     def _is_tried(self, load: Load) -> bool:
-        return load in self.measured or load in self.failed
+        return load in self.measured or load in self.failures
 
     def _mean(self, load: Load) -> tuple[float, float]:
-        """Return the mean throughput and latency of the runs at a load."""
         runs = self.measured[load]
         latencies = [self.goal.latency_ns(one) or 0.0 for one in runs]
         return sum(one.iops for one in runs) / len(runs), sum(latencies) / len(runs)
