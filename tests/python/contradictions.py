@@ -260,6 +260,13 @@ def judge_side_by_side(
         for at, mine in enumerate(findings)
         if any(one.rule in FORBIDDING and one.confidence != "possible" for one in mine)
     }
+    # Nothing was measured on these.
+    absent = {at for at, plan in enumerate(plans) if not plan.figures()}
+    hold(
+        all((name in found.headline) for at, name in enumerate(names) if at in absent),
+        found.headline,
+    )
+    barred |= absent
     apart = apart_of([one for at, one in enumerate(plans) if at not in barred])
     for figure in found.figures:
         judge_one_load(plans, figure, is_partial="is partial" in found.headline)
@@ -307,6 +314,7 @@ def judge_one_load(
     """Hold the values of a row against their runs, and of a partial comparison the loads."""
     units = {"ns": "latency_mean_ns", "ios_per_s": "iops", "mib_per_s": "mib_per_s"}
     loads = set()
+    measured = [plan for plan in plans if plan.figures()]
     for plan, value, key in zip(plans, figure.values, figure.cell_keys, strict=True):
         if value is None:
             continue
@@ -315,10 +323,12 @@ def judge_one_load(
         loads.add(tuple(one for one in cell.arguments if one[:2] in ("-t", "-o", "-b", "-w", "-r")))
     is_cut = any(
         one.state in ("pending", "failed")
-        for plan in plans
+        for plan in measured
         for one in plan.cells
         if one.cell.key.startswith(FAMILIES.get(figure.name, ("nothing",)))
     )
+    if len(measured) == 1:
+        return
     hold(not is_cut or is_partial, figure)
     hold(not is_cut or len(loads) <= 1, figure, loads)
     hold(not is_cut or "at most" not in figure.label, figure)
@@ -346,6 +356,7 @@ def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[i
     wins = [sum(at in one.best for one in known) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in known) for at in range(len(names))]
     words = found.headline.rpartition("measurements). ")[2]
+    words = words.partition(" Nothing was measured on")[0]
     is_unknown = all(not any(one.factor_intervals) for one in known)
     named = words.startswith((*(f"{one} " for one in names), "None is shown"))
     hold(not named or not is_unknown, words)

@@ -136,3 +136,37 @@ def test_limits_of_opposite_directions_leave_nothing_to_compare(store: Store) ->
         "There is nothing to compare: in each number, one of them met a limit."
     )
     assert not any(one.best for one in found.figures)
+
+
+def gone(store: Store, *names: str) -> SideBySide:
+    """Compare targets of which ``gone.dat`` vanishes before its first run ends."""
+    truths = {"slow": replace(PLAIN, read_us=300.0), "": PLAIN}
+    runner = SimulatedStorage(store, truths, size_bytes=64 * MIB)
+
+    def vanish(number: int) -> None:
+        if str(runner.asked[-1]["path"]) == "gone.dat":
+            Path("gone.dat").unlink(missing_ok=True)
+            runner.fails_at = number
+
+    runner.before_run = vanish
+    return compared(assess(store, runner, [*names], QUICK))
+
+
+def test_a_target_on_which_nothing_was_measured_kept_the_others_apart(store: Store) -> None:
+    """*There is nothing that was measured on all of them*, above two that were measured whole."""
+    found = gone(store, "gone.dat", "fast", "slow")
+    assert found.headline.startswith("fast leads: it is the best or not shown to be 5 % worse in ")
+    assert " of 8 numbers" in found.headline
+    assert found.headline.endswith(". Nothing was measured on gone.dat.")
+    assert not found.refused
+    # Whole targets have the numbers of a whole comparison, whoever stands first.
+    labels = [one.label for one in found.figures]
+    assert "Random reads of 4 KiB, at most" in labels
+    assert all(one.texts[0] == "not measured" for one in found.figures)
+    assert not any("different sizes" in one for one in found.notes)
+
+
+def test_one_that_was_measured_is_not_compared_with_one_that_was_not(store: Store) -> None:
+    found = gone(store, "fast", "gone.dat")
+    assert found.headline == found.refused == "No comparison: nothing was measured on gone.dat."
+    assert not any(one.best for one in found.figures)

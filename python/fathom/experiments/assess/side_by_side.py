@@ -124,10 +124,10 @@ def side_by_side(
     if len(plans) < _SEVERAL:
         return None
     names = _names(plans)
-    partial = partial_words(plans, names)
-    columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
-    if partial:
-        columns = of_common_loads(plans, columns)
+    # A target on which nothing was measured keeps nobody from comparing the others.
+    places = [at for at, one in enumerate(plans) if one.figures()]
+    absent = {*range(len(plans))} - {*places}
+    columns = _columns(plans, places)
     pairs = zip(plans, columns, strict=True)
     widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
     findings = findings or [()] * len(plans)
@@ -137,7 +137,7 @@ def side_by_side(
     barred = {
         at for at, made in enumerate(makers) if made.is_barred or _has_none(made, columns[at])
     }
-    allowed = [at for at in range(len(plans)) if at not in barred]
+    allowed = [at for at in places if at not in barred]
     rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
     apart = _apart([plans[at] for at in allowed])
     groups = [one.target.identity or at for at, one in enumerate(plans)]
@@ -147,11 +147,14 @@ def side_by_side(
     ]
     known = [one for one in figures if one.is_compared]
     sentences = [_sentence(names, one) for one in known]
-    refused = _not_devices(names, barred) or one_target(plans, names, allowed)
+    refused = _too_few(names, barred, absent) or one_target(plans, names, allowed)
+    told = [
+        refused or f"{_headline(names, figures, allowed)}{one_device(plans, names, allowed)}",
+        "" if refused or not absent else f" Nothing was measured on {_and(names, absent)}.",
+    ]
     return SideBySide(
         names,
-        partial
-        + (refused or f"{_headline(names, figures, allowed)}{one_device(plans, names, allowed)}"),
+        "".join([_partial(plans, names, places), *told]),
         [
             *sentences,
             *_conditions(names, columns),
@@ -162,7 +165,7 @@ def side_by_side(
         [
             *_doubt_notes(names, doubts, barred),
             *shared_devices(plans, names),
-            *_notes(plans, names),
+            *_notes([plans[at] for at in places], [names[at] for at in places]),
         ],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
@@ -177,6 +180,33 @@ def _names(plans: Sequence[TargetCells]) -> list[str]:
         f"{name} (number {at + 1})" if names.count(name) > 1 else name
         for at, name in enumerate(names)
     ]
+
+
+def _and(names: Sequence[str], places: Collection[int]) -> str:
+    return " and ".join(names[at] for at in sorted(places))
+
+
+def _partial(plans: Sequence[TargetCells], names: Sequence[str], places: Sequence[int]) -> str:
+    """Return how much was measured of these targets, if there are several and not all was."""
+    if len(places) < _SEVERAL:
+        return ""
+    return partial_words([plans[at] for at in places], [names[at] for at in places])
+
+
+def _columns(plans: Sequence[TargetCells], places: Sequence[int]) -> list[list[KeyFigure]]:
+    """Return the numbers of each target; where not all was measured, of loads that all have.
+
+    Those of targets that are not among ``places`` are empty, under the same labels.
+    """
+    columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
+    if not places:
+        return columns
+    mine, found = [plans[at] for at in places], [columns[at] for at in places]
+    if _partial(plans, [""] * len(plans), places):
+        found = of_common_loads(mine, found)
+    empty = [KeyFigure(one.name, one.label, one.unit) for one in found[0]]
+    by_place = dict(zip(places, found, strict=True))
+    return [by_place.get(at, empty) for at in range(len(plans))]
 
 
 def _apart(plans: Sequence[TargetCells]) -> float:
@@ -335,12 +365,16 @@ def _compared(
     )
 
 
-def _not_devices(names: Sequence[str], barred: Collection[int]) -> str:
+def _too_few(names: Sequence[str], barred: Collection[int], absent: Collection[int]) -> str:
     """Return the headline where fewer than two have the numbers of devices; else nothing."""
-    if len(names) - len(barred) >= _SEVERAL:
+    if len(names) - len(barred) - len(absent) >= _SEVERAL:
         return ""
-    words = " and ".join(names[at] for at in sorted(barred))
-    return f"No comparison of devices: the numbers of {words} are not a device's."
+    nothing = f"nothing was measured on {_and(names, absent)}" if absent else ""
+    if not barred:
+        return f"No comparison: {nothing}."
+    also = f", and {nothing}" if absent else ""
+    words = _and(names, barred)
+    return f"No comparison of devices: the numbers of {words} are not a device's{also}."
 
 
 def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
