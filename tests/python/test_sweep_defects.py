@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fathom._claims import Doubt, ToldRun, ToldRuns
 from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.sweep.experiment import Sweep, sweep
 from fathom.experiments.sweep.plan import plan_sweep
+from fathom.report.collect._sweep import sweep_side
+from fathom.runners import RunOutcome
 from fathom.store import Store
 from fathom.units import MIB
 from simulated_device import SHAPES, SimulatedDevice
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fathom.experiments.sweep.result import SweptCell
-    from fathom.runners import RunOutcome
 
 LOADS = {"threads": "1..64", "depth": "1..64"}
 
@@ -95,3 +99,63 @@ def test_throughput_of_inferred_cells_is_by_the_block_that_a_pattern_reads(kept:
     plan, _ = plan_sweep(arguments, parse_axes(LOADS), seed=2)
     found = sweep(kept, Patterned(SHAPES["saturation"], seed=2), plan)
     assert {round(io_bytes(cell)) for cell in inferred(found)} == {32768}
+
+
+CACHED = Doubt("page-cache", "Reads came from the page cache", "certain")
+
+
+def cell_of(depth: int, iops: float, run_id: int | None = None, **more: str) -> dict[str, Any]:
+    """Return a cell of an outcome; one without a run was interpolated."""
+    return {
+        "parameters": {"depth": str(depth), **more},
+        "source": "interpolated" if run_id is None else "measured",
+        "iops": iops,
+        "mib_per_s": iops / 256,
+        "run_id": run_id,
+    }
+
+
+def test_a_headline_of_an_inferred_cell_lost_what_its_runs_say() -> None:
+    # It was so: "At most 1,001 IOPS (depth 2; interpolated)." of reads from the page cache, with
+    # nothing that forbids a verdict, so that the page judged it as a device.
+    told = ToldRuns({one: ToldRun(1, 4**one, "cached", (CACHED,)) for one in (1, 2)})
+    cells = [cell_of(4, 1000.0, 1), cell_of(8, 1001.0), cell_of(16, 999.0, 2)]
+    outcome: Any = {"cells": cells}
+    headline, throughput, *_ = sweep_claims(outcome, told)
+    for claim in (headline, throughput):
+        assert claim.forbidden_by == ("page-cache",)
+        assert [one.run_id for one in claim.evidence] == [1, 2]
+        # What all its runs have in common is said, as of a cell that was measured.
+        assert "(depth 8, threads 1, cached; interpolated)" in claim.text
+    assert headline.text.startswith("No verdict on a device")
+    assert [(one.value, one.unit) for one in headline.evidence] == [(1000, "IOPS"), (999, "IOPS")]
+
+
+def test_a_claim_of_an_inferred_cell_rests_on_its_own_slice() -> None:
+    told = ToldRuns({1: ToldRun(1, 4, "unbuffered"), 2: ToldRun(1, 4, "cached", (CACHED,))})
+    cells = [
+        cell_of(4, 1000.0, 1, write="0"),
+        cell_of(8, 1001.0, write="0"),
+        cell_of(4, 900.0, 2, write="100"),
+    ]
+    outcome: Any = {"cells": cells}
+    headline = sweep_claims(outcome, told)[0]
+    assert [one.run_id for one in headline.evidence] == [1]
+    assert not headline.forbidden_by
+    assert "unbuffered; interpolated" in headline.text
+
+
+def test_key_numbers_of_inferred_cells_were_as_if_measured(kept: Store) -> None:
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=2)
+    found = sweep(kept, SimulatedDevice(SHAPES["saturation"], seed=2), plan)
+    experiment = kept.experiments.get(found.experiment_id)
+    outcome: Any = json.loads(json.dumps(experiment.outcome))
+    best = max(outcome["cells"], key=lambda one: one["iops"])
+    for source, title in (
+        ("measured", "Most IOPS"),
+        ("interpolated", "Most IOPS (interpolated)"),
+    ):
+        best |= {"source": source, "figures": best["figures"] if source == "measured" else None}
+        side = sweep_side(replace(experiment, outcome=outcome), None, [])
+        assert side.numbers[0].title == title
+        assert side.numbers[0].value == best["iops"]

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import FloatArray
 
-__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes", "parse_counts"]
+__all__ = ["OPTIONS", "SMOOTH", "Axis", "Grid", "load_arguments", "parse_axes", "parse_counts"]
 
 OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 """The parameters that have a name of their own."""
 
-# Between whose values the speed of storage has a course; the others are names.
-_SMOOTH = ("block", "threads", "depth")
+SMOOTH = ("block", "threads", "depth")
+"""The parameters between whose values the speed of storage has a course; others are names."""
+
 # Which DiskSpd reads as plain numbers: 1K is 1024.
 _COUNTS = ("threads", "depth", "write")
 # No size or count has more digits, and Python reads no number of thousands of them.
@@ -119,7 +120,7 @@ def _axis(name: str, option: str, text: str) -> Axis:
         raise InvalidRequestError(f"{said} {text}: a value is not a number such as 8 or 64K")
     if name in _COUNTS:
         values = [str(_number(said, one)) for one in values]
-    if name not in _SMOOTH:
+    if name not in SMOOTH:
         return Axis(name, option, tuple(values), None)
     sizes = [_number(said, one) for one in values]
     if min(sizes) < 1:

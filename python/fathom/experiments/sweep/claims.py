@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
+from fathom.experiments.axes import SMOOTH
 from fathom.experiments.ending import ended_words
 from fathom.experiments.told_runs import told_runs
 from fathom.units import counted
@@ -30,8 +31,10 @@ _TAIL = "latency_p99_ns"
 def told_sweep(store: Store, found: Sweep) -> Sweep:
     """Return a sweep with what it says, and with the marks of its cells."""
     plain = cast("SweepOutcome", asdict(found))
-    best = [one["run_id"] for name in _UNITS if (one := _greatest(plain["cells"], name))]
-    told = told_runs(store, [*best, *(cell.run_id for cell in found.cells)])
+    every = plain["cells"]
+    best = [one for name in _UNITS if (one := _greatest(every, name))]
+    first = [one.get("run_id") for cell in best for one in _rests_on(cell, every)]
+    told = told_runs(store, [*first, *(cell.run_id for cell in found.cells)])
     cells = [
         replace(cell, findings=told.by_id[cell.run_id].rules)
         if cell.run_id is not None and cell.run_id in told.by_id
@@ -47,14 +50,14 @@ def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:
     most = _greatest(cells, "iops")
     if most is None:
         return [Claim("headline", "No cell of the sweep was measured.")]
-    words = f"At most {most['iops']:,.0f} IOPS ({_label(most, told)})"
-    claims = [told.headline(words, words, _evidence(told, most, "iops"))]
+    words = f"At most {most['iops']:,.0f} IOPS ({_label(most, cells, told)})"
+    claims = [told.headline(words, words, _evidence(told, _rests_on(most, cells), "iops"))]
     widest = _greatest(cells, "mib_per_s")
     if widest is not None:
-        text = (
-            f"The greatest throughput is {widest['mib_per_s']:,.2f} MiB/s ({_label(widest, told)})."
-        )
-        claims.append(told.claim("throughput", text, _evidence(told, widest, "mib_per_s")))
+        label = _label(widest, cells, told)
+        text = f"The greatest throughput is {widest['mib_per_s']:,.2f} MiB/s ({label})."
+        rests = _rests_on(widest, cells)
+        claims.append(told.claim("throughput", text, _evidence(told, rests, "mib_per_s")))
     counts = [(sum(one["source"] == source for one in cells), source) for source in _SOURCES]
     parts = ", ".join(f"{count} {source}" for count, source in counts if count)
     claims.append(Claim("cells", f"{counted(len(cells), 'cell')}: {parts}."))
@@ -73,25 +76,48 @@ def _greatest(cells: Sequence[CellOutcome], name: _Rate) -> CellOutcome | None:
     return max(known, key=lambda one: (one[name], one["source"] == "measured"), default=None)
 
 
-def _label(cell: CellOutcome, told: ToldRuns) -> str:
-    """Return the load of a cell: what was varied, and what else its run tells of it."""
+def _rests_on(cell: CellOutcome, cells: Sequence[CellOutcome]) -> list[CellOutcome]:
+    """Return the measured cells on which the figures of a cell rest.
+
+    It is the cell itself, or, if it was interpolated, all of its slice: the surface goes through
+    them.
+    """
+    if cell["source"] == "measured":
+        return [cell]
+    mine = _names(cell)
+    return [one for one in cells if one["source"] == "measured" and _names(one) == mine]
+
+
+def _names(cell: CellOutcome) -> dict[str, str]:
+    """Return the values of the axes that have no course, by which cells are of one slice."""
+    return {name: value for name, value in cell["parameters"].items() if name not in SMOOTH}
+
+
+def _label(cell: CellOutcome, cells: Sequence[CellOutcome], told: ToldRuns) -> str:
+    """Return the load of a cell: what was varied, and what else all its runs tell of it."""
     varied = cell["parameters"]
     words = [f"{name} {value}" for name, value in varied.items()]
-    run = told.by_id.get(cell.get("run_id") or 0)
-    if run is not None:
-        others = {"threads": run.threads, "depth": run.depth}
-        words += [f"{name} {others[name]}" for name in others if name not in varied]
-        words += [run.caching] if run.caching else []
+    ids = [one.get("run_id") or 0 for one in _rests_on(cell, cells)]
+    runs = [told.by_id[one] for one in ids if one in told.by_id]
+    others = {
+        "threads": {f"threads {run.threads}" for run in runs},
+        "depth": {f"depth {run.depth}" for run in runs},
+        "caching": {run.caching for run in runs},
+    }
+    for name, said in others.items():
+        if name not in varied and len(said) == 1:
+            words += [one for one in said if one]
     label = ", ".join(words)
     return label if cell["source"] == "measured" else f"{label}; interpolated"
 
 
-def _evidence(told: ToldRuns, cell: CellOutcome, name: _Rate) -> list[Evidence]:
-    """Return the run of a cell; what was interpolated has none."""
-    value = cell.get(name)
-    if cell["source"] != "measured" or value is None:
-        return []
-    return [told.evidence(cell.get("run_id"), name, value, _UNITS[name])]
+def _evidence(told: ToldRuns, cells: Sequence[CellOutcome], name: _Rate) -> list[Evidence]:
+    """Return the figure of each run on which a claim rests."""
+    return [
+        told.evidence(one.get("run_id"), name, value, _UNITS[name])
+        for one in cells
+        if (value := one.get(name)) is not None
+    ]
 
 
 def _interpolation(outcome: SweepOutcome, cells: Sequence[CellOutcome]) -> list[tuple[str, str]]:

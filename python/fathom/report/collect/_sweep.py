@@ -214,16 +214,24 @@ def sweep_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[KeyNumber, ...]:
     if not points:
         return ()
-    iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
     return (
-        KeyNumber("Most IOPS", rate_words(iops), iops),
-        KeyNumber("Greatest throughput", f"{rate_words(rate)} MiB/s", rate),
+        _greatest("Most IOPS", points, lambda one: one.iops),
+        _greatest("Greatest throughput", points, lambda one: one.mib_per_s, " MiB/s"),
         _least("Least mean latency", means),
         _least("Least 99th percentile", tails),
         KeyNumber("Cells", f"{len(grid)}", len(grid)),
     )
+
+
+def _greatest(
+    label: str, points: Sequence[Point], rate: Callable[[Point], float], unit: str = ""
+) -> KeyNumber:
+    """Return the greatest rate, and say so if it was interpolated, as the headline does."""
+    most = max(points, key=lambda one: (rate(one), one.is_measured))
+    conditions = "" if most.is_measured else "interpolated"
+    return KeyNumber(label, f"{rate_words(rate(most))}{unit}", rate(most), conditions)
 
 
 def _least(label: str, values_ns: Sequence[float]) -> KeyNumber:
