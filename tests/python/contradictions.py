@@ -182,7 +182,7 @@ class Judge:
 
     def _saturation(self, text: str) -> None:
         most = max(self._random_reads().values())
-        hold(f"{most:,.0f} random reads" in text, text, most)
+        hold(f" {told_rate(most)} random reads" in text, text, most)
         ended = [
             one.state not in ("pending", "failed")
             for one in self.plan.cells
@@ -201,15 +201,16 @@ class Judge:
         is_within = scatter >= 1.25 and 1 / scatter < gain < scatter
         hold(("at different times" in text) == is_within, text, twice)
         if is_within:
-            hold(f"{many.value:,.0f} against {single.value:,.0f} IOPS" in text, text)
-            hold(all(f"{one:,.0f}" in text for one in twice), text, twice)
+            rates = f"{told_rate(many.value)} against {told_rate(single.value)} IOPS"
+            hold(rates in text, text)
+            hold(all(f" {told_rate(one)} " in text for one in twice), text, twice)
             hold(" times as" not in text and "complete" not in text, text)
             return
         hold(f"{gain:.2f} times" in text, text)
         hold(("do not help" in text) == (many.value / single.value < 1.05), text)
         depths = {k: v for k, v in self._random_reads().items() if k != "again"}
         best = max(v for k, v in depths.items() if not k.startswith("threads-"))
-        told = f"completes {best:,.0f}" in text
+        told = f"completes {told_rate(best)}" in text
         hold(told or best <= 1.05 * single.value, text)
 
     def _latency(self, text: str) -> None:
@@ -223,14 +224,25 @@ class Judge:
             for key, one in self.figures.items()
             if key == "backup" or (key.startswith("sequential-") and not key.endswith("-write"))
         ]
-        hold(f"reads {max(reads):,.0f} MiB/s" in text, text, max(reads))
+        hold(f"reads {told_rate(max(reads))} MiB/s" in text, text, max(reads))
 
     def _backup(self, text: str) -> None:
         rate = self.figures["backup"].mib_per_s
         seconds = (1 << 20) / rate
         told = number_in(text.rpartition("takes")[2])[0]
-        expected = seconds / 60 if "minutes" in text else seconds
-        hold(abs(told - expected) <= 0.5 + 1e-9 * expected, text, seconds)
+        units = {"minutes": 60, "hours": 3600, "days": 86400}
+        unit_s = next((size for name, size in units.items() if f" {name}" in text), 1)
+        expected = seconds / unit_s
+        # A number below 10 has two digits.
+        within = 0.5 if unit_s <= units["minutes"] or expected >= 9.95 else 0.05
+        hold(abs(told - expected) <= within + 1e-9 * expected, text, seconds)
+        # The greatest unit of which there are two.
+        hold(unit_s == units["days"] or seconds < 2 * 86400, text, seconds)
+
+
+def told_rate(value: float) -> str:
+    """Return a rate as sentences have it: whole, and with two digits where it is below 10."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def half_width_of(plan: TargetCells, key: str | None) -> float | None:
@@ -356,7 +368,8 @@ def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[i
     wins = [sum(at in one.best for one in known) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in known) for at in range(len(names))]
     words = found.headline.rpartition("measurements). ")[2]
-    words = words.partition(" Nothing was measured on")[0]
+    words = words.partition(" Nothing was measured on")[0].partition("; of ")[0]
+    some = [one for one in found.figures if any(one.values[at] is not None for at in allowed)]
     is_unknown = all(not any(one.factor_intervals) for one in known)
     named = words.startswith((*(f"{one} " for one in names), "None is shown"))
     hold(not named or not is_unknown, words)
@@ -366,8 +379,12 @@ def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[i
             hold(at not in barred, words)
             hold(wins[at] == max(wins) and wins.count(wins[at]) == 1, words, wins)
             hold(("leads" in words) == (wins[at] != alone[at]), words, wins, alone)
-            hold(("everything" in words) == (alone[at] == len(known)), words, alone)
+            is_all = alone[at] == len(known)
+            # What one of them lacks was measured, too.
+            hold(("everything" in words) == (is_all and len(some) == len(known)), words, alone)
+            hold(("all" in words) == (len(some) != len(known)) or len(allowed) == 2, words, alone)
             expected = [wins[at], len(known), *([alone[at]] if "leads" in words else [])]
+            expected = [len(known)][: len(known) > 1] if is_all else expected
             hold(told == ([] if "everything" in words else expected), words, wins, alone)
     if words.startswith("None is"):
         leading = [at for at, name in enumerate(names) if name in words]

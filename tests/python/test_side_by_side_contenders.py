@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -170,3 +170,39 @@ def test_one_that_was_measured_is_not_compared_with_one_that_was_not(store: Stor
     found = gone(store, "fast", "gone.dat")
     assert found.headline == found.refused == "No comparison: nothing was measured on gone.dat."
     assert not any(one.best for one in found.figures)
+
+
+def test_the_fastest_in_everything_had_half_of_the_numbers(store: Store) -> None:
+    """It said *in everything that was measured* of a file whose writes nobody had measured."""
+
+    def truth_of(name: str, _asked: dict[str, Any]) -> Truth:
+        return PLAIN if name == "only-read.dat" else replace(PLAIN, read_us=300.0, mib_per_s=2_000)
+
+    found = compared(assessed(store, truth_of, "slow", "only-read.dat"))
+    assert found.headline == (
+        "only-read.dat is the fastest in all 4 numbers that both have; of only-read.dat's writes "
+        "nothing is known."
+    )
+    three = compared(assessed(store, truth_of, "slow", "only-read.dat", "third"))
+    assert three.headline == (
+        "only-read.dat is the fastest in all 4 numbers that all have; of only-read.dat's writes "
+        "nothing is known."
+    )
+
+
+def test_the_headline_says_of_what_a_limit_lets_nothing_be_concluded(store: Store) -> None:
+    found = compared(assessed(store, writes_limited, "fast", "slow"))
+    assert found.headline == (
+        "fast leads: it is the best or not shown to be 5 % worse in 4 of 4 numbers that both have, "
+        "alone in 2; of fast's writes nothing is concluded, as they met a limit."
+    )
+
+
+def test_an_assessment_that_ends_within_its_first_run_compares_nothing(store: Store) -> None:
+    runner = SimulatedStorage(store, interrupted_at=1)
+    with pytest.raises(AssessmentInterrupted) as ended:
+        assess(store, runner, ["fast", "slow"], QUICK)
+    found = compared(ended.value.assessment)
+    assert (
+        found.headline == found.refused == ("No comparison: nothing was measured on fast and slow.")
+    )

@@ -43,6 +43,8 @@ _REMEDY = (
     "measure longer (--time) while nothing else runs, or compare repeated runs (fathom compare "
     "--run)"
 )
+_WRITES = frozenset({"durable_write_latency", "random_writes", "log"})
+_READS = frozenset({"read_latency", "random_reads", "sequential_read", "backup"})
 _AT_A_KNEE = ("random_reads", "random_writes", "sequential_read")
 
 
@@ -149,7 +151,9 @@ def side_by_side(
     sentences = [_sentence(names, one) for one in known]
     refused = _too_few(names, barred, absent) or one_target(plans, names, allowed)
     told = [
-        refused or f"{_headline(names, figures, allowed)}{one_device(plans, names, allowed)}",
+        refused
+        or _headline(names, figures, allowed, {at for at in places if _is_cut(plans[at])})
+        + one_device(plans, names, allowed),
         "" if refused or not absent else f" Nothing was measured on {_and(names, absent)}.",
     ]
     return SideBySide(
@@ -191,6 +195,11 @@ def _partial(plans: Sequence[TargetCells], names: Sequence[str], places: Sequenc
     if len(places) < _SEVERAL:
         return ""
     return partial_words([plans[at] for at in places], [names[at] for at in places])
+
+
+def _is_cut(plan: TargetCells) -> bool:
+    """Whether not all of a target was measured, as the words on a partial comparison tell."""
+    return bool(partial_words([plan], [plan.target.name]))
 
 
 def _columns(plans: Sequence[TargetCells], places: Sequence[int]) -> list[list[KeyFigure]]:
@@ -391,8 +400,16 @@ def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
     )
 
 
-def _headline(names: Sequence[str], rows: Sequence[ComparedFigure], allowed: Sequence[int]) -> str:
-    """Name the target that is best in most numbers, of those that all have."""
+def _headline(
+    names: Sequence[str],
+    rows: Sequence[ComparedFigure],
+    allowed: Sequence[int],
+    cut: Collection[int] = (),
+) -> str:
+    """Name the target that is best in most numbers, of those that all have.
+
+    Of what else is not known, except of ``cut`` targets, of which the words before this tell it.
+    """
     figures = [one for one in rows if one.has_all(allowed)]
     if not figures and any(all(one.values[at] for at in allowed) for one in rows):
         return "There is nothing to compare: in each number, one of them met a limit."
@@ -404,21 +421,55 @@ def _headline(names: Sequence[str], rows: Sequence[ComparedFigure], allowed: Seq
     first = max(allowed, key=lambda at: (wins[at], alone[at]))
     rivals = [at for at in allowed if at != first and wins[at] == wins[first]]
     count = len(figures)
+    unknown = _unknown(names, rows, allowed)
+    tail = "".join(f"; {words}" for at, words in unknown.items() if at not in cut) + "."
     if rivals:
         words = " and ".join(names[at] for at in sorted([first, *rivals]))
         return (
             f"None is shown to be the fastest: in {wins[first]} of {count} numbers each, {words} "
-            "are the best or not shown to be 5 % worse."
+            f"are the best or not shown to be 5 % worse{tail}"
         )
+    that = f" that {'both' if len(allowed) == _SEVERAL else 'all'} have" if unknown else ""
+    numbers = f"{count} {'number' if count == 1 else 'numbers'}{that}"
     if alone[first] == count:
-        return f"{names[first]} is the fastest in everything that was measured."
+        what = f"all {numbers}" if count > 1 else f"the one number{that}"
+        what = what if unknown else "everything that was measured"
+        return f"{names[first]} is the fastest in {what}{tail}"
     which = "" if wins[first] == count else "; look at the one that your work depends on"
     if alone[first] == wins[first]:
-        return f"{names[first]} is the fastest in {alone[first]} of {count} numbers{which}."
+        return f"{names[first]} is the fastest in {alone[first]} of {numbers}{which}{tail}"
     return (
         f"{names[first]} leads: it is the best or not shown to be 5 % worse in {wins[first]} of "
-        f"{count} numbers, alone in {alone[first]}{which}."
+        f"{numbers}, alone in {alone[first]}{which}{tail}"
     )
+
+
+def _unknown(
+    names: Sequence[str], rows: Sequence[ComparedFigure], allowed: Sequence[int]
+) -> dict[int, str]:
+    """Return of each target that lacks numbers of others, in words, which of its own these are."""
+    found = {}
+    told = [one for one in rows if any(one.factors[at] is not None for at in allowed)]
+    for at in allowed:
+        lacking = [one for one in told if one.factors[at] is None]
+        if not lacking:
+            continue
+        what = _which({one.name for one in lacking}, {one.name for one in told})
+        of = f"of {names[at]}'s {what}" if what else f"of some numbers of {names[at]}"
+        is_limited = all(one.values[at] for one in lacking)
+        found[at] = (
+            f"{of} nothing is concluded, as they met a limit"
+            if is_limited
+            else f"{of} nothing is known"
+        )
+    return found
+
+
+def _which(lacking: Collection[str], told: Collection[str]) -> str:
+    """Return whether all of the writes are lacking, or of the reads; nothing of some of them."""
+    kinds = (("writes", _WRITES), ("reads", _READS))
+    pure = {*lacking} & (_WRITES | _READS)
+    return next((name for name, kind in kinds if pure and pure == kind & {*told}), "")
 
 
 def _sentence(names: Sequence[str], figure: ComparedFigure) -> str:
@@ -538,7 +589,7 @@ def _notes(plans: Sequence[TargetCells], names: Sequence[str]) -> list[str]:
     notes = []
     targets = [one.target for one in plans]
     sizes = {one.size_bytes for one in targets}
-    if max(sizes) >= _ALIKE * min(sizes):
+    if sizes and max(sizes) >= _ALIKE * min(sizes):
         pairs = zip(names, targets, strict=True)
         words = ", ".join(f"{name} over {size_words(one.size_bytes)}" for name, one in pairs)
         notes.append(f"They were measured over different sizes: {words}; less is easier.")
