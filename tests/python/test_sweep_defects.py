@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fathom._claims import Doubt, ToldRun, ToldRuns
 from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep._probe import Probes
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.sweep.experiment import Sweep, sweep
 from fathom.experiments.sweep.plan import plan_sweep
@@ -16,7 +17,7 @@ from fathom.report.collect._sweep import sweep_side
 from fathom.runners import RunOutcome
 from fathom.store import Store
 from fathom.units import MIB
-from simulated_device import SHAPES, SimulatedDevice
+from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -159,3 +160,88 @@ def test_key_numbers_of_inferred_cells_were_as_if_measured(kept: Store) -> None:
         side = sweep_side(replace(experiment, outcome=outcome), None, [])
         assert side.numbers[0].title == title
         assert side.numbers[0].value == best["iops"]
+
+
+class Looking(SimulatedDevice):
+    """A device at which short looks fail, all but the first so many."""
+
+    succeeding = 0
+
+    def run(self, arguments: Sequence[str], **more: Any) -> RunOutcome:  # noqa: ANN401
+        """Run, and let a look fail."""
+        outcome = super().run(arguments, **more)
+        is_look = any("--stop-ios" in one for one in arguments)
+        if is_look and len(self.looks) > self.succeeding:
+            return RunOutcome(None, None, "no look")
+        return outcome
+
+
+@pytest.mark.parametrize("succeeding", [0, 4])
+def test_looks_that_failed_counted_as_looks_that_found_nothing(
+    kept: Store, succeeding: int
+) -> None:
+    # It was so: "12 of the others got a short look, which finds a cell that is slow or fast by
+    # itself: 0 stood apart", where every look had failed, or too few succeeded to compare them.
+    device = Looking(SHAPES["saturation"], seed=5)
+    device.succeeding = succeeding
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=5)
+    found = sweep(kept, device, plan)
+    count = len(inferred(found))
+    assert (found.probed, found.stood_apart, found.unprobed) == (0, 0, count)
+    texts = {one.key: one.text for one in found.claims}
+    assert "probed" not in texts
+    assert f"No short look tells whether {count} interpolated cells are slow" in texts["unprobed"]
+
+
+def test_looks_that_tell_are_counted_and_leave_nothing_open(kept: Store) -> None:
+    device = SimulatedDevice(SHAPES["saturation"], seed=5)
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=5)
+    found = sweep(kept, device, plan)
+    assert found.probed == len({*device.looks}) >= len(inferred(found))
+    assert found.unprobed == 0
+    assert "unprobed" not in {one.key for one in found.claims}
+
+
+def test_a_broken_cell_of_the_few_that_were_left_was_said_to_have_been_looked_at(
+    kept: Store,
+) -> None:
+    # It was so: two cells were left, one of them with half of its rate, and two looks, which
+    # cannot be compared, "found" that none stood apart.
+    broken = Load(65536, 2, 2)
+
+    def shape(load: Load) -> float:
+        return SHAPES["contention"](load) * (0.5 if load == broken else 1.0)
+
+    device = SimulatedDevice(shape, seed=1)
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=1)
+    found = sweep(kept, device, plan)
+    (cell,) = [one for one in found.cells if [*one.parameters.values()] == ["2", "2"]]
+    assert cell.source == "measured"
+    assert cell.iops == pytest.approx(shape(broken), rel=0.05)
+    assert found.count("measured") == len(device.loads) == 49
+
+
+def test_another_tool_has_no_looks_and_its_sweep_says_so(kept: Store) -> None:
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=5, runner="fio")
+    found = sweep(kept, SimulatedDevice(SHAPES["saturation"], seed=5), plan)
+    assert (found.probed, found.unprobed) == (0, len(inferred(found)))
+    assert "unprobed" in {one.key for one in found.claims}
+
+
+def test_looks_are_compared_only_where_enough_succeeded() -> None:
+    expected = dict.fromkeys(range(6), 8.0)
+    probes = Probes(dict.fromkeys(range(6), 7.7))
+    probes.found[5] = 7.0
+    assert probes.telling(expected) == {*range(6)}
+    assert probes.apart(expected, 0.05) == {5}
+    assert probes.unclear(expected) == set()
+    # A look that failed alone tells that something is wrong there: its cell is measured.
+    probes.found |= {6: None}
+    assert probes.unclear(range(7)) == {6}
+    assert probes.apart(dict.fromkeys(range(7), 8.0), 0.05) == {5}
+    # Four looks tell nothing, so that these cells are measured.
+    few = Probes({0: 7.7, 1: 7.7, 2: 7.7, 3: 7.0, 4: None})
+    assert few.apart(dict.fromkeys(range(5), 8.0), 0.05) == set()
+    assert few.unclear(range(5)) == {*range(5)}
+    # Where most fail, looking does not work.
+    assert Probes({0: 7.7, 1: None, 2: None}).unclear(range(5)) == set()

@@ -127,6 +127,7 @@ def _interpolation(outcome: SweepOutcome, cells: Sequence[CellOutcome]) -> list[
         ("interpolated", _interpolated_words(interpolated) if interpolated else ""),
         ("checked", _checked_words(outcome) if outcome.get("checked") else ""),
         ("probed", _probed_words(outcome) if outcome.get("probed") else ""),
+        ("unprobed", _unprobed_words(outcome["unprobed"]) if outcome.get("unprobed") else ""),
         ("precision", _wide_words(wide) if wide else ""),
         ("tails", tails_words(_latency_ios(cells))),
     ]
@@ -153,9 +154,18 @@ def _checked_words(outcome: SweepOutcome) -> str:
 
 
 def _probed_words(outcome: SweepOutcome) -> str:
+    apart = outcome["stood_apart"]
     return (
         f"{outcome['probed']} of the others got a short look, which finds a cell that is slow or "
-        f"fast by itself: {outcome['stood_apart']} stood apart and were measured."
+        f"fast by itself: {apart} stood apart and {'was' if apart == 1 else 'were'} measured."
+    )
+
+
+def _unprobed_words(count: int) -> str:
+    return (
+        f"No short look tells whether {counted(count, 'interpolated cell')} "
+        f"{'is' if count == 1 else 'are'} slow or fast by "
+        f"{'itself' if count == 1 else 'themselves'}: --tolerance 0 measures every cell."
     )
 
 

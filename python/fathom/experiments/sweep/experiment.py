@@ -22,7 +22,7 @@ from fathom.experiments.session import (
 )
 from fathom.experiments.sweep._io_bytes import asked_io_bytes, estimate_io_bytes
 from fathom.experiments.sweep._latency import estimate_latencies
-from fathom.experiments.sweep._probe import PROBE_S, Probes, probe_arguments
+from fathom.experiments.sweep._probe import LEAST_LOOKS, PROBE_S, Probes, probe_arguments
 from fathom.experiments.sweep._refine import Check
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fathom.experiments.sweep._latency import Latencies
-    from fathom.experiments.sweep._refine import Value
+    from fathom.experiments.sweep._refine import Refinement, Value
     from fathom.runners import Figures, Runner
     from fathom.stats.floats import FloatArray
     from fathom.store import Experiment, Store
@@ -155,6 +155,7 @@ class _Sweeping:
         self.check = Check()
         self.probes = Probes()
         self.earlier = (0, 0)
+        self.earlier_unprobed = 0
         self.asked_bytes: dict[tuple[str, ...], int | None] = {}
         self.ended_by: str | None = None
 
@@ -176,6 +177,7 @@ class _Sweeping:
             outcome = experiment.outcome
             self.check = Check(outcome["checked"], outcome["within"])
             self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
+            self.earlier_unprobed = outcome.get("unprobed", 0)
 
     def strategy(self) -> Strategy[Sweep]:
         """Measure what failed before, then what tells most, then what stands apart."""
@@ -204,17 +206,26 @@ class _Sweeping:
             return []
         chosen: list[int] = []
         for refinement in self.refinements:
-            tried = {*self.measured, *self.failures}
-            rest = [cell for cell in refinement.cells if cell not in tried]
-            values = refinement.values(rest)
-            for cell, value in values.items():
-                if cell not in self.probes.found and not (yield from self._probe(cell, value)):
-                    break
-            expected = {cell: value.height for cell, value in values.items()}
-            chosen += sorted(self.probes.apart(expected, math.log1p(self.plan.tolerance)))
-        self.probes.suspicious |= set(chosen)
+            chosen += yield from self._apart_in(refinement)
         self.random.shuffle(chosen)
         return chosen
+
+    def _apart_in(self, refinement: Refinement) -> Strategy[list[int]]:
+        """Look at the cells of a slice; return those that stand apart or of which no look tells."""
+        tried = {*self.measured, *self.failures}
+        rest = [cell for cell in refinement.cells if cell not in tried]
+        # What was looked at and measured since tells what looks have in common, too.
+        looked = [cell for cell in refinement.cells if cell in self.probes.found]
+        if len({*rest, *looked}) < LEAST_LOOKS:
+            return rest
+        for cell, value in refinement.values(rest).items():
+            if cell not in self.probes.found and not (yield from self._probe(cell, value)):
+                break
+        values = refinement.values(list(dict.fromkeys([*rest, *looked])))
+        expected = {cell: value.height for cell, value in values.items()}
+        apart = self.probes.apart(expected, math.log1p(self.plan.tolerance)) & {*rest}
+        self.probes.suspicious |= apart
+        return sorted(apart | (self.probes.unclear(expected) & {*rest}))
 
     def _probe(self, cell: int, value: Value) -> Strategy[bool]:
         """Look at a cell; return whether there was time for it."""
@@ -226,8 +237,9 @@ class _Sweeping:
             {**self.grid.parameters(cell), "look": cell},
             is_look=True,
         )
-        # A look that failed is no failure of the sweep: the cell is measured.
-        self.probes.found[cell] = None if seen.figures is None else math.log(seen.figures.iops)
+        # A look that failed is no failure of the sweep.
+        iops = 0.0 if seen.figures is None else seen.figures.iops
+        self.probes.found[cell] = math.log(iops) if iops else None
         self.probes.spent_s += seen.took_s
         return True
 
@@ -306,13 +318,16 @@ class _Sweeping:
             self.check = Check(
                 sum(one.measured for one in checks), sum(one.within for one in checks)
             )
+        told = {cell for one in self.refinements for cell in self.probes.telling(one.cells)}
+        untold = len(estimated.keys() - told)
         found = Sweep(
             experiment_id=0,
             cells=cells,
             checked=self.check.measured,
             within=self.check.within,
             most_beyond=self.check.most_beyond,
-            probed=self.earlier[0] + len(self.probes.found),
+            probed=self.earlier[0] + len(told),
+            unprobed=self.earlier_unprobed if self.is_ended else untold,
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
             elapsed_s=0.0,
             ended_by=self.ended_by,

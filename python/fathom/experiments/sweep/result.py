@@ -55,6 +55,7 @@ class SweepOutcome(TypedDict):
     most_beyond: NotRequired[float | None]
     probed: NotRequired[int]
     stood_apart: NotRequired[int]
+    unprobed: NotRequired[int]
     ended_by: NotRequired[str | None]
 
 
@@ -117,8 +118,11 @@ class Sweep(Tabular):
         The greatest share of interpolated cells that may lie beyond the tolerance, by these checks,
         at 95 %; None without checks.
     probed, stood_apart
-        At how many cells there was a short look, and how many of these stood apart and were
-        measured.
+        At how many cells a short look succeeded, beside enough others to compare it with, and how
+        many of these stood apart and were measured.
+    unprobed
+        How many interpolated cells have no such look: it failed, there was no time for it, or
+        another tool measured, which has none.
     elapsed_s
         How long this session took, in seconds.
     claims
@@ -140,6 +144,7 @@ class Sweep(Tabular):
     most_beyond: float | None = None
     probed: int = 0
     stood_apart: int = 0
+    unprobed: int = 0
     claims: list[Claim] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     ended_by: str | None = None
