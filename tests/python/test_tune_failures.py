@@ -115,7 +115,7 @@ def test_a_load_that_was_left_out_was_not_named() -> None:
     """The knee's only run failed: what was best instead did not say so."""
     found = tuned(lambda load, _role, _before: load == KNEE)
     assert (found.threads, found.depth) == (4, 16)
-    assert "Left out, as its runs failed: 4 threads, depth 8." in said(found)["reason"]
+    assert "Left out, as its run failed: 4 threads, depth 8." in said(found)["reason"]
     found = tuned(lambda load, _role, _before: load[1] > 4, (1, 2, 4, 8, 16, 32, 64))
     assert (found.depth or 0) <= 4
     reason = said(found)["reason"]

@@ -123,7 +123,7 @@ class Confirming:
     @classmethod
     def of(cls, search: KneeSearch, best: Load) -> Confirming:
         """Confirm what a search found."""
-        points = search.expected()
+        points = search.candidates()
         top = fastest = search.goal.fastest(points) or best
         if fastest == best:
             others = {load: point for load, point in points.items() if load != best}
@@ -404,7 +404,7 @@ def _rival(search: KneeSearch, best: Load) -> Load | None:
 
     If that is the same, the fastest of those that are a step less, as the surfaces have it.
     """
-    points = search.expected()
+    points = search.candidates()
     wider = search.goal.best(points, share=min(2 * search.goal.share, 1.0))
     # With the same number outstanding, latency only differs as throughput does (Little's law).
     if wider is not None and math.prod(wider) < math.prod(best):

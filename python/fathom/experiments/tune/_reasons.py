@@ -11,7 +11,7 @@ from fathom.stats import GREATEST_ERROR
 from fathom.units import NS_PER_MS, counted
 
 if TYPE_CHECKING:
-    from fathom.experiments.tune.knee_search import KneeSearch, Load
+    from fathom.experiments.tune.knee_search import Goal, KneeSearch, Load
     from fathom.stats import ScalabilityLaw
 
 __all__ = ["Reason", "reasons"]
@@ -33,11 +33,11 @@ class Reason:
 
 def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[Reason]:
     """Return why a load is the best of a search, or why there is none."""
+    if best is None and not search.measured:
+        return [Reason("No run could be made.")]
     if best is None:
-        if not search.measured:
-            return [Reason("No run could be made.")]
-        words = "No load that was measured keeps the latency; even the least one is slower."
-        return [Reason(words, tuple(search.measured))]
+        why = (_none_keeps(search), _left_out(search))
+        return [one for one in why if one is not None]
     return [
         one
         for one in (
@@ -50,6 +50,23 @@ def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -
         )
         if one is not None
     ]
+
+
+def _none_keeps(search: KneeSearch) -> Reason:
+    """Say by how much the runs of every load break the limit, and if the least load has none."""
+    means, least = search.means(), min(search.loads, key=math.prod)
+    closest = min(means, key=lambda load: means[load][1])
+    words = (
+        f"No load that was measured keeps the {_limit(search.goal)}: the least is "
+        f"{means[closest][1] / NS_PER_MS:.3f} ms, at {_words(closest)}."
+    )
+    if least not in means:
+        words += f" The least load, {_words(least)}, was not measured and may keep it."
+    return Reason(words, tuple(means))
+
+
+def _limit(goal: Goal) -> str:
+    return f"{goal.metric} of {(goal.limit_ns or 0) / NS_PER_MS:g} ms"
 
 
 def _some_failed(search: KneeSearch, best: Load) -> Reason | None:
@@ -69,8 +86,9 @@ def _left_out(search: KneeSearch) -> Reason | None:
     more = failed[_MOST_NAMED:]
     named = "; ".join(_words(load) for load in failed[:_MOST_NAMED])
     others = f"; and {counted(len(more), 'more load')}" if more else ""
-    why = "as its runs failed" if len(failed) == 1 else "as their runs failed"
-    return Reason(f"Left out, {why}: {named}{others}.")
+    runs = "its" if len(failed) == 1 else "their"
+    runs += " run" if sum(search.failures[load] for load in failed) == 1 else " runs"
+    return Reason(f"Left out, as {runs} failed: {named}{others}.")
 
 
 def _words(load: Load) -> str:
@@ -97,11 +115,18 @@ def _next_step(search: KneeSearch, best: Load) -> Reason | None:
         "and latency by "
         f"{rise:+.0f} %"
     )
-    limit_ns = goal.limit_ns
-    if limit_ns is not None and ns > limit_ns:
-        limit = f"{limit_ns / NS_PER_MS:g} ms"
-        return Reason(f"Latency rising: {words}, beyond the {goal.metric} of {limit}.", (load,))
+    if goal.limit_ns is not None and ns > goal.limit_ns:
+        if _is_kept_by_runs(search, load):
+            words += f", by the surfaces beyond the {_limit(goal)}, which its own runs keep"
+        else:
+            return Reason(f"Latency rising: {words}, beyond the {_limit(goal)}.", (load,))
     return Reason(f"{_kind(low, high, goal.share)}: {words}.", (load,))
+
+
+def _is_kept_by_runs(search: KneeSearch, load: Load) -> bool:
+    """Whether the mean of a load's runs keeps the limit."""
+    means, limit_ns = search.means(), search.goal.limit_ns
+    return load in means and limit_ns is not None and means[load][1] <= limit_ns
 
 
 def _kind(low: float, high: float, share: float) -> str:

@@ -449,7 +449,7 @@ def _knee_range(search: KneeSearch, confirmation: Confirmation | None) -> KneeRa
     share = search.goal.share
     if confirmation is None or confirmation.noise is None or confirmation.noise <= share:
         return None
-    points = search.expected()
+    points = search.candidates()
     low = search.goal.best(points, share=min(share + confirmation.noise, 1.0))
     high = search.goal.best(points, share=max(share - confirmation.noise, 0.0))
     return None if low is None or high is None else KneeRange(*low, *high)
