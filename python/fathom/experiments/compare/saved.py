@@ -11,6 +11,7 @@ from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments.compare._of_imported import imported_differences, told_figures
+from fathom.experiments.compare._shared import refuse_shared
 from fathom.experiments.compare._words import differing, term
 from fathom.experiments.compare.claims import with_claims
 from fathom.experiments.compare.comparison import RunComparison
@@ -81,11 +82,14 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
     ------
     NotFoundError
         If a reference names nothing.
+    InvalidRequestError
+        If a run is on both sides, by its number or as a copy.
     FathomError
         If it names no complete run.
 
     """
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
+    refuse_shared(a, b, (a_reference, b_reference))
     pilots = (pilot_of(store, a), pilot_of(store, b))
     pairing = _Pairing(in_turns=_in_turns(a, b))
     found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
@@ -172,10 +176,11 @@ def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:
     """Whether each two runs that follow each other are one of A and one of B."""
     if len(a) != len(b) or len(a) < 2:  # noqa: PLR2004 - A pair may be by chance.
         return False
-    order = sorted(
-        (run.summary.started_at_unix_s, side) for side, runs in enumerate((a, b)) for run in runs
-    )
-    sides = [side for _, side in order]
+    if any(run.summary.started_at_unix_s is None for run in (*a, *b)):
+        # Nobody knows which came first.
+        return False
+    order = sorted((*_when(run), side) for side, runs in enumerate((a, b)) for run in runs)
+    sides = [side for *_, side in order]
     return all(one != other for one, other in zip(sides[::2], sides[1::2], strict=True))
 
 
@@ -204,7 +209,15 @@ def _complete(store: Store, reference: str) -> list[StoredRun]:
     if not complete:
         raise _NothingToCompareError(f"{reference} has no complete run to compare")
     # In the order of time, since runs resemble their neighbours.
-    return sorted(complete, key=lambda run: (run.summary.started_at_unix_s, run.summary.id))
+    return sorted(complete, key=_when)
+
+
+def _when(run: StoredRun) -> tuple[float, int]:
+    """Return what orders runs: their start, where it is known, and then their number.
+
+    Short runs begin within one second, so that their starts alone do not tell which came first.
+    """
+    return run.summary.started_at_unix_s or 0.0, run.summary.id
 
 
 def pilot_of(store: Store, runs: Sequence[StoredRun]) -> int | None:
