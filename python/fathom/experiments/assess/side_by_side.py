@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom._digits import known_words
 from fathom.experiments.assess._common_loads import of_common_loads, partial_words
+from fathom.experiments.assess._compared_figure import (
+    ALIKE,
+    SEVERAL,
+    TOO_SHORT,
+    ComparedFigure,
+    compared,
+    repeat_of,
+    width,
+)
 from fathom.experiments.assess._same_storage import one_device, one_target, shared_devices
 from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
-from fathom.findings.causes import HOST_IN_THE_WAY, causes_of
-from fathom.stats import pooled_spread
 from fathom.units import size_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from fathom.experiments.assess._compared_figure import Repeat
     from fathom.experiments.assess.key_figure import Unit
-    from fathom.experiments.assess.session import AssessedCell, TargetCells
+    from fathom.experiments.assess.session import TargetCells
     from fathom.findings import Finding
 
 __all__ = ["ComparedFigure", "SideBySide", "side_by_side"]
@@ -32,11 +40,6 @@ _WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
     ("log", "Database log: one full buffer", "ns"),
     ("backup", "Backup: reading in order", "mib_per_s"),
 )
-# Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
-_ALIKE = 1.05
-_SEVERAL = 2
-# An interval that is so many times as wide as its figure tells nothing.
-_MOST_WIDE = 100.0
 # From here on a share is a fraction, and no percentage.
 _IN_SHARES = 10
 _REMEDY = (
@@ -46,56 +49,6 @@ _REMEDY = (
 _WRITES = frozenset({"durable_write_latency", "random_writes", "log"})
 _READS = frozenset({"read_latency", "random_reads", "sequential_read", "backup"})
 _AT_A_KNEE = ("random_reads", "random_writes", "sequential_read")
-
-
-@dataclass(frozen=True)
-class ComparedFigure:
-    """One number of all targets.
-
-    Attributes
-    ----------
-    name, label, unit
-        As of ``KeyFigure``.
-    values, texts
-        One for each target, in their order; None and ``not measured`` where there is none.
-    best
-        The places of the best target and of those that no interval shows to be 5 % worse; none
-        where only one takes part, as nobody else could have been better.
-    factors
-        How many times worse than the best each is, from 1; None of those that take no part.
-    factor_intervals
-        Between which factors each may lie, by the noise within the runs and by how far the first
-        load, measured again at the end, came apart; None where that is unknown and of the best
-        itself.
-    cell_keys, run_ids
-        The cell and the run of each value.
-
-    """
-
-    name: str
-    label: str
-    unit: Unit
-    values: list[float | None]
-    texts: list[str]
-    best: list[int]
-    factors: list[float | None]
-    factor_intervals: list[tuple[float, float] | None] = field(default_factory=list)
-    cell_keys: list[str | None] = field(default_factory=list)
-    run_ids: list[int | None] = field(default_factory=list)
-
-    @property
-    def is_compared(self) -> bool:
-        """Whether several targets take part with a number of their own."""
-        return sum(one is not None for one in self.factors) >= _SEVERAL
-
-    def has_all(self, places: Collection[int]) -> bool:
-        """Whether all of these targets take part: none leads by what another does not have."""
-        return all(self.factors[at] is not None for at in places)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether a difference has an interval, by which it can be shown."""
-        return any(one is not None for one in self.factor_intervals)
 
 
 @dataclass(frozen=True)
@@ -123,7 +76,7 @@ def side_by_side(
     A target whose numbers are not a device's is shown, and is neither the best nor a yardstick.
     What no interval shows to differ makes no target the best, nor does one target with two names.
     """
-    if len(plans) < _SEVERAL:
+    if len(plans) < SEVERAL:
         return None
     names = _names(plans)
     # A target on which nothing was measured keeps nobody from comparing the others.
@@ -131,7 +84,7 @@ def side_by_side(
     absent = {*range(len(plans))} - {*places}
     columns = _columns(plans, places)
     pairs = zip(plans, columns, strict=True)
-    widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
+    widths = [[width(plan, one) for one in mine] for plan, mine in pairs]
     findings = findings or [()] * len(plans)
     doubts = [_doubts(one) for one in findings]
     makers = [ClaimMaker(*pair) for pair in zip(plans, findings, strict=True)]
@@ -141,11 +94,12 @@ def side_by_side(
     }
     allowed = [at for at in places if at not in barred]
     rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
-    apart = _apart([plans[at] for at in allowed])
+    limited = [names[at] for at in allowed if makers[at].forbidden_by("read-1")]
+    repeat = repeat_of([plans[at] for at in allowed], [names[at] for at in allowed], limited)
     groups = [one.target.identity or at for at, one in enumerate(plans)]
     figures = [
-        _compared(row, halves, barred | _limited(makers, row), apart, groups)
-        for row, halves in rows
+        compared(row, mine, barred | _limited(makers, row), repeat.half, groups)
+        for row, mine in rows
     ]
     known = [one for one in figures if one.is_compared]
     sentences = [_sentence(names, one) for one in known]
@@ -162,7 +116,7 @@ def side_by_side(
         [
             *sentences,
             *_conditions(names, columns),
-            *_interval_notes(known),
+            *_interval_notes(known, repeat),
             *_left_out(names, figures, allowed),
             *_uses(plans, names, barred, makers),
         ],
@@ -192,7 +146,7 @@ def _and(names: Sequence[str], places: Collection[int]) -> str:
 
 def _partial(plans: Sequence[TargetCells], names: Sequence[str], places: Sequence[int]) -> str:
     """Return how much was measured of these targets, if there are several and not all was."""
-    if len(places) < _SEVERAL:
+    if len(places) < SEVERAL:
         return ""
     return partial_words([plans[at] for at in places], [names[at] for at in places])
 
@@ -216,21 +170,6 @@ def _columns(plans: Sequence[TargetCells], places: Sequence[int]) -> list[list[K
     empty = [KeyFigure(one.name, one.label, one.unit) for one in found[0]]
     by_place = dict(zip(places, found, strict=True))
     return [by_place.get(at, empty) for at in range(len(plans))]
-
-
-def _apart(plans: Sequence[TargetCells]) -> float:
-    """Return half of the interval by which two runs of one load differ, on a logarithmic scale.
-
-    The first load is measured again at the end; its pairs on all targets tell it together. 0 where
-    there is none.
-    """
-    figures = [plan.figures() for plan in plans]
-    pairs = [
-        [math.log(one[key].iops) for key in ("read-1", "again")]
-        for one in figures
-        if all(key in one and one[key].iops > 0 for key in ("read-1", "again"))
-    ]
-    return pooled_spread(pairs).half_width(1, 1) if pairs else 0.0
 
 
 def _doubts(findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
@@ -289,94 +228,9 @@ def _workload_figures(plan: TargetCells) -> list[KeyFigure]:
     return found
 
 
-def _half_width(plan: TargetCells, figure: KeyFigure) -> float | None:
-    """Return half of the interval of a figure, on a logarithmic scale.
-
-    With a fixed number outstanding, the mean latency is that number by the rate (Little's law), so
-    that its relative interval is the rate's. An interval that reaches 0 has no place on that scale.
-    """
-    figures = None if figure.cell_key is None else plan.figures().get(figure.cell_key)
-    half = None if figures is None else figures.relative_half_width
-    if any(_is_disturbed(one) for one in plan.cells if one.cell.key == figure.cell_key):
-        return None
-    # The lower end is the farther one. What is not a number is not below 1 either.
-    return None if half is None or not 0 <= half < 1 else -math.log1p(-half)
-
-
-def _is_disturbed(one: AssessedCell) -> bool:
-    """Whether something of this machine kept the run from measuring.
-
-    Then an interval tells the noise of the run, and not how far the target differs.
-    """
-    return one.result is not None and not causes_of(one.result).isdisjoint(HOST_IN_THE_WAY)
-
-
-def _is_alike(factor: float | None, between: tuple[float, float] | None) -> bool:
-    """Whether a target is not shown to be more than 5 % worse than the best."""
-    return factor is not None and (between is None or between[0] < _ALIKE)
-
-
-def _intervals(
-    factors: Sequence[float | None],
-    halves: Sequence[float | None],
-    best: float | None,
-    apart: float,
-) -> list[tuple[float, float] | None]:
-    """Return the intervals of factors against the best, whose own noise counts, too."""
-    if best is None or 1.0 not in factors:
-        return [None] * len(factors)
-    yardstick = factors.index(1.0)
-    own = halves[yardstick]
-    found: list[tuple[float, float] | None] = []
-    for at, (factor, half) in enumerate(zip(factors, halves, strict=True)):
-        if factor is None or at == yardstick or half is None or own is None:
-            found.append(None)
-            continue
-        logarithm = math.hypot(half, own, apart)
-        if logarithm > math.log(_MOST_WIDE):
-            found.append(None)
-            continue
-        wide = math.exp(logarithm)
-        found.append((factor / wide, factor * wide))
-    return found
-
-
-def _compared(
-    row: Sequence[KeyFigure],
-    halves: Sequence[float | None],
-    barred: Collection[int],
-    apart: float,
-    groups: Sequence[object],
-) -> ComparedFigure:
-    first = row[0]
-    values = [one.value for one in row]
-    known = [value for at, value in enumerate(values) if value and at not in barred]
-    best = (max if first.higher_is_better else min)(known, default=None)
-    factors = [
-        None if not value or best is None or at in barred else max(value, best) / min(value, best)
-        for at, value in enumerate(values)
-    ]
-    intervals = _intervals(factors, halves, best, apart)
-    alike = {groups[at] for at in range(len(row)) if _is_alike(factors[at], intervals[at])}
-    places = [at for at, factor in enumerate(factors) if factor is not None]
-    return ComparedFigure(
-        name=first.name,
-        label=first.label,
-        unit=first.unit,
-        values=values,
-        texts=[one.text for one in row],
-        # One target under two names is as good under each of them.
-        best=[at for at in places if groups[at] in alike] if len(places) >= _SEVERAL else [],
-        factors=factors,
-        factor_intervals=intervals,
-        cell_keys=[one.cell_key for one in row],
-        run_ids=[one.run_id for one in row],
-    )
-
-
 def _too_few(names: Sequence[str], barred: Collection[int], absent: Collection[int]) -> str:
     """Return the headline where fewer than two have the numbers of devices; else nothing."""
-    if len(names) - len(barred) - len(absent) >= _SEVERAL:
+    if len(names) - len(barred) - len(absent) >= SEVERAL:
         return ""
     nothing = f"nothing was measured on {_and(names, absent)}" if absent else ""
     if not barred:
@@ -394,9 +248,15 @@ def _nothing_shown(figures: Sequence[ComparedFigure]) -> str | None:
         return None
     count = len(figures)
     which = "the number that all have has no" if count == 1 else f"none of {count} numbers has an"
+    reasons = {one.without_interval for one in figures}
+    why = (
+        f", as {reasons.pop()}"
+        if len(reasons) == 1 and not any(TOO_SHORT in one for one in reasons)
+        else ""
+    )
     return (
         f"Which is the fastest is not known: {which} interval by which a difference would be "
-        f"shown. To know it, {_REMEDY}."
+        f"shown{why}. To know it, {_REMEDY}."
     )
 
 
@@ -429,7 +289,7 @@ def _headline(
             f"None is shown to be the fastest: in {wins[first]} of {count} numbers each, {words} "
             f"are the best or not shown to be 5 % worse{tail}"
         )
-    that = f" that {'both' if len(allowed) == _SEVERAL else 'all'} have" if unknown else ""
+    that = f" that {'both' if len(allowed) == SEVERAL else 'all'} have" if unknown else ""
     numbers = f"{count} {'number' if count == 1 else 'numbers'}{that}"
     if alone[first] == count:
         what = f"all {numbers}" if count > 1 else f"the one number{that}"
@@ -478,7 +338,7 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> str:
     parts = []
     for factor, at in known:
         words = f"{names[at]} {figure.texts[at]}"
-        if factor >= _ALIKE:
+        if factor >= ALIKE:
             between = figure.factor_intervals[at]
             how = _factor_words(factor, figure.unit, between)
             without = "no interval, " if between is None else ""
@@ -549,23 +409,42 @@ def _conditions(names: Sequence[str], columns: Sequence[Sequence[KeyFigure]]) ->
     return sentences
 
 
-def _interval_notes(figures: Sequence[ComparedFigure]) -> list[str]:
+def _interval_notes(figures: Sequence[ComparedFigure], repeat: Repeat) -> list[str]:
     """Say what the intervals hold where there are any, and what those tell that have none."""
     known, count = sum(one.is_known for one in figures), len(figures)
     notes = []
     if known < count:
         which = "Of no number" if not known else f"Only of {known} of {count} numbers"
         notes.append(
-            f"{which} an interval is known{'; of the others' if known else ':'} the runs were too "
-            "short to know their means, or disturbed, so that what differs may be noise. To know "
-            f"it, {_REMEDY}."
+            f"{which} an interval is known{_reasons(figures)}, so that what differs may be noise. "
+            f"To know it, {_REMEDY}."
         )
     if known:
         notes.append(
-            "Intervals are of the noise within a run, and of how far the first load came apart "
-            "when it was measured again; fathom compare --run tells it by more runs."
+            f"Intervals are of the noise within a run{_repeat_words(repeat)}; fathom compare --run "
+            "tells it by more runs."
         )
     return notes
+
+
+def _reasons(figures: Sequence[ComparedFigure]) -> str:
+    """Return why numbers have no interval, each reason with how many it is of."""
+    reasons = Counter(one.without_interval for one in figures if not one.is_known)
+    if len(reasons) > 1:
+        return ": " + "; ".join(f"of {count} {why}" for why, count in reasons.items())
+    others = "; of the others" if any(one.is_known for one in figures) else ":"
+    return f"{others} {next(iter(reasons))}"
+
+
+def _repeat_words(repeat: Repeat) -> str:
+    """Return how far intervals hold what differs from run to run, and what of it is left out."""
+    left_out = " and ".join(f"{name}, {why}" for name, why in repeat.left_out.items())
+    if not repeat.is_known and not left_out:
+        return " alone, as the first load ran only once"
+    if not repeat.is_known:
+        return f" alone: how far runs of the first load come apart is not known of {left_out}"
+    without = f", without {left_out}" if left_out else ""
+    return f", and of how far the first load came apart when it was measured again{without}"
 
 
 def _left_out(
@@ -589,7 +468,7 @@ def _notes(plans: Sequence[TargetCells], names: Sequence[str]) -> list[str]:
     notes = []
     targets = [one.target for one in plans]
     sizes = {one.size_bytes for one in targets}
-    if sizes and max(sizes) >= _ALIKE * min(sizes):
+    if sizes and max(sizes) >= ALIKE * min(sizes):
         pairs = zip(names, targets, strict=True)
         words = ", ".join(f"{name} over {size_words(one.size_bytes)}" for name, one in pairs)
         notes.append(f"They were measured over different sizes: {words}; less is easier.")
