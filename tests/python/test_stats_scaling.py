@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from fathom.stats import LoadPoint, find_knee, fit_scalability
@@ -61,6 +63,33 @@ def test_a_law_that_does_not_describe_the_points_says_so() -> None:
     assert bent.worst_share == pytest.approx(share)
     # Two peaks are no law at all.
     assert not fit_scalability(load, [100, 300, 80, 500, 90, 600, 100, 400]).is_fitting
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [1000, 800, 600, 400, 250],
+        [1000, 700, 450, 270, 150],
+        [1000, 980, 900, 700, 400],
+        [1000, 1010, 1000, 990, 1000],
+    ],
+)
+@pytest.mark.parametrize("least", [1, 4])
+def test_a_peak_was_at_no_load_at_all(rates: list[float], least: int) -> None:
+    """Of throughput that only falls the best load was 2.4e-08, outside its own interval."""
+    found = fit_scalability([least * 2**n for n in range(5)], rates)
+    assert found.best_load >= 1
+    assert found.peak_low <= found.best_load <= found.peak_high
+    assert math.isfinite(found.limit)
+    assert found.limit >= float(found.throughput(least)[0]) * (1 - 1e-9)
+    assert found.least_load == least
+    if rates[1] < 0.9 * rates[0] and least == 1:
+        assert found.only_falls
+
+
+def test_what_rises_at_first_does_not_only_fall() -> None:
+    assert not fit_scalability([1, 2, 4, 8, 16], [1000, 1700, 2000, 1500, 900]).only_falls
+    assert not fit_scalability(LOADS, [1000.0] * 8).only_falls
 
 
 def test_too_few_loads_are_told() -> None:

@@ -26,6 +26,8 @@ _DRAWS = 199
 _NORMAL = 1.96
 # So many times the greatest load a peak may lie beyond it and be told, as axes double.
 _NEAR = 2.0
+# Loads are whole numbers: what ends less than this beyond one ends at it.
+_HALF_A_STEP = 0.5
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class ScalabilityLaw:
         Share of the variance of the throughputs' logarithms that the law explains.
     worst_load, worst_share
         Where the points lie farthest from the law, and by what share of it.
-    greatest_load
-        The greatest load among the points; beyond it the law is a guess.
+    least_load, greatest_load
+        The least and the greatest load among the points; beyond these the law is a guess.
     peak_low, peak_high
         Between which loads the greatest throughput is, at 95 % (bootstrap of the residuals);
         infinite where the points do not show that it ever falls.
@@ -67,11 +69,17 @@ class ScalabilityLaw:
     greatest_load: float
     peak_low: float = 1.0
     peak_high: float = float("inf")
+    least_load: float = 1.0
 
     @property
     def has_peak(self) -> bool:
         """Whether the points show a peak: its interval ends within what was measured, or near."""
         return self.is_fitting and self.peak_high <= _NEAR * self.greatest_load
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether the points show that throughput falls from the least load on."""
+        return self.has_peak and self.peak_high < self.least_load + _HALF_A_STEP
 
     @property
     def is_fitting(self) -> bool:
@@ -87,16 +95,24 @@ class ScalabilityLaw:
 
     @property
     def best_load(self) -> float:
-        """The load of the greatest throughput; infinite if more always gives more."""
+        """The load of the greatest throughput: 1 or more, and within the interval of the peak.
+
+        Infinite if more always gives more.
+        """
+        return min(max(self._own_peak, self.peak_low), self.peak_high)
+
+    @property
+    def _own_peak(self) -> float:
+        """Where the law itself has its peak; no load is less than 1."""
         if self.coherence <= 0:
             return float("inf")
-        return float(np.sqrt(max(1 - self.contention, 0.0) / self.coherence))
+        return max(float(np.sqrt(max(1 - self.contention, 0.0) / self.coherence)), 1.0)
 
     @property
     def limit(self) -> float:
         """The greatest throughput at any load; infinite if the law has none."""
         if self.coherence > 0:
-            return float(self.throughput(max(self.best_load, 1.0))[0])
+            return float(self.throughput(self._own_peak)[0])
         return self.rate / self.contention if self.contention > 0 else float("inf")
 
 
@@ -148,6 +164,7 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
         worst_load=float(load[worst]),
         # The residuals are logarithms of law by point.
         worst_share=float(np.expm1(-found[worst])),
+        least_load=float(load.min()),
         greatest_load=float(load.max()),
         peak_low=low,
         peak_high=high,
