@@ -65,6 +65,77 @@ def test_defect_8_the_end_of_a_range_is_said_of_each_axis() -> None:
     assert "range of depth, where more of it no longer brings more" in said
 
 
+def saturated(load: Load) -> float:
+    """Return a rate that saturates at 32 outstanding, however these are divided."""
+    return 10_000.0 * min(load.outstanding, 32)
+
+
+def found_at_the_end(least: float, goal: Goal | None = None) -> KneeSearch:
+    """Return a search that ends at a depth of 16, and whose load of 4 x 8 is slower by a little."""
+    loads = [(2, 8), (2, 16), (4, 8), (4, 16), (8, 8), (8, 16), (1, 16), (8, 1), (1, 1)]
+    search = searched(saturated, "1..8", "1..16", loads)
+    search.goal = goal or Goal()
+    slower = search.measured[4, 8][0]
+    search.measured[4, 8] = [replace(slower, iops=slower.iops * least)]
+    return search
+
+
+def test_throughput_was_said_to_rise_at_the_end_of_a_range_of_a_saturated_target() -> None:
+    """Loads with less depth and more outstanding were no faster: it grew and promised better."""
+    search = found_at_the_end(0.999)
+    said = said_of(search, (2, 16))
+    assert "still rises" not in said
+    assert "a wider range may have better" not in said
+    assert (
+        "16 is the end of the range of depth, but not what limits: 4 threads, depth 8 has" in said
+    )
+    assert search.enough((2, 16), 1) is not None
+    # With half the threads its rate is half: threads are not what the depth was.
+    assert search.enough((2, 16), 0) is None
+    search.best = lambda: (2, 16)  # type: ignore[method-assign]
+    assert not search.grow()
+
+
+def test_depth_that_alone_raises_throughput_still_rises_at_its_end() -> None:
+    """More threads bring nothing there, which says nothing of more depth."""
+    everywhere = [(threads, depth) for threads in (1, 2, 4) for depth in (1, 2, 4, 8)]
+    search = searched(lambda load: 5000.0 * load.depth, "1..4", "1..8", everywhere)
+    assert search.best() == (1, 8)
+    assert "8 is the end of the range of depth, and throughput still rises" in said_of(
+        search, (1, 8)
+    )
+    assert search.grow()
+
+
+def test_more_outstanding_that_breaks_the_limit_is_no_reason_for_a_wider_range() -> None:
+    search = searched(
+        lambda load: 8000.0 * load.outstanding**0.9,
+        "1..8",
+        "1..16",
+        [(2, 8), (2, 16), (4, 8), (4, 16), (8, 8), (1, 16), (8, 1), (1, 1)],
+    )
+    least_ns, most_ns = (search.measured[load][0].latency_mean_ns for load in ((2, 16), (4, 16)))
+    assert least_ns is not None
+    assert most_ns is not None
+    search.goal = Goal("mean", limit_ns=(least_ns + most_ns) / 2)
+    said = said_of(search, (2, 16))
+    assert "and 4 threads, depth 16 breaks the mean of" in said
+    assert "may have better" not in said
+
+
+def test_a_peak_of_throughput_that_only_falls_was_at_no_outstanding() -> None:
+    """It was said: its peak is at 0 outstanding (1 to 1)."""
+    law = fit_scalability([1, 2, 4, 8, 16], [1000, 700, 450, 270, 150])
+    search = searched(by_threads, "1,2", "1", [(1, 1), (2, 1)])
+    (words,) = [one.text for one in reasons(search, (1, 1), law) if "Scalability" in one.text]
+    assert "throughput only falls from 1 outstanding on" in words
+    assert "peak" not in words
+    # Below the least load nothing was measured.
+    law = fit_scalability([4, 8, 16, 32, 64], [1000, 800, 600, 400, 250])
+    (words,) = [one.text for one in reasons(search, (1, 1), law) if "Scalability" in one.text]
+    assert "its peak is at 4 outstanding or fewer (at most 5)" in words
+
+
 def test_a_range_grows_where_throughput_still_rises_at_its_end(tmp_path: Path) -> None:
     def shape(load: Load) -> float:
         return 5000.0 * min(load.threads, 8)

@@ -179,18 +179,41 @@ def _edges(search: KneeSearch, best: Load) -> list[Reason]:
         words = f"{best[axis]} is the end of the range of {name}"
         less = search.step(best, axis, -1)
         low, high = search.change(best, less)[1:] if less is not None else (0.0, 0.0)
+        loads = [] if less is None else [less]
         if high <= search.goal.share:
             words += ", where more of it no longer brings more"
+        elif enough := search.enough(best, axis):
+            loads += enough
+            words += f", but not what limits: {_enough_words(search, *enough)}"
         elif low > 0:
             words += ", and throughput still rises there: a wider range may have better"
         else:
             words += ": a wider range may have better"
-        found.append(Reason(f"{words}.", () if less is None else (less,)))
+        found.append(Reason(f"{words}.", tuple(dict.fromkeys(loads))))
     return found
+
+
+def _enough_words(search: KneeSearch, equal: Load, more: Load) -> str:
+    """Say by which loads more along an axis would not help."""
+    latency_ns, limit_ns = search.means()[more][1], search.goal.limit_ns
+    as_much = f"{_words(equal)} has as much throughput to within {100 * search.goal.share:g} %"
+    if limit_ns is not None and latency_ns > limit_ns:
+        what = f"breaks the {_limit(search.goal)}"
+        return f"{as_much}, and {what if equal == more else f'{_words(more)} {what}'}"
+    if equal == more:
+        return f"{as_much}, with more outstanding"
+    return f"{as_much}, and {_words(more)}, with more outstanding, no more"
 
 
 def _peak_words(law: ScalabilityLaw) -> str:
     """Say where the peak is as far as the points tell it."""
+    if law.only_falls:
+        return f"throughput only falls from {law.least_load:.0f} outstanding on"
+    if law.has_peak and law.best_load < law.least_load:
+        return (
+            f"its peak is at {law.least_load:.0f} outstanding or fewer (at most "
+            f"{law.peak_high:.0f})"
+        )
     if law.has_peak:
         return (
             f"its peak is at {law.best_load:.0f} outstanding ({law.peak_low:.0f} to "

@@ -254,6 +254,37 @@ class KneeSearch:
             return points[load][0] / points[other][0] - 1, -1.0, math.inf
         return 0.0, -1.0, math.inf
 
+    def enough(self, best: Load, axis: int) -> tuple[Load, Load] | None:
+        """Return the measured loads by which more along an axis would not help; None without.
+
+        The first has less of the axis, no less outstanding, and as much throughput to within the
+        goal's share: the axis itself is not what limits. The second has more outstanding, and not
+        more throughput beyond that share, or breaks the limit of latency.
+        """
+        means = self.means()
+        if best not in means:
+            return None
+        rate, outstanding = means[best][0], math.prod(best)
+        enough, most = rate * (1 - self.goal.share), rate * (1 + self.goal.share)
+        others = sorted((load for load in means if load != best), key=math.prod)
+        equals = [
+            load
+            for load in others
+            if load[axis] < best[axis]
+            and math.prod(load) >= outstanding
+            and means[load][0] >= enough
+        ]
+        more = [
+            load
+            for load in others
+            if math.prod(load) > outstanding
+            and (means[load][0] <= most or self._breaks(means[load][1]))
+        ]
+        return (equals[0], more[0]) if equals and more else None
+
+    def _breaks(self, latency_ns: float) -> bool:
+        return self.goal.limit_ns is not None and latency_ns > self.goal.limit_ns
+
     def grow(self) -> bool:
         """Double the axes at whose end the best lies with throughput still rising; whether any."""
         best = self.best()
@@ -264,6 +295,8 @@ class KneeSearch:
             values, less = self.axes[axis], self.step(best, axis, -1)
             at_the_end = less is not None and best[axis] == values[-1]
             if not at_the_end or 2 * values[-1] > most or less is None:
+                continue
+            if self.enough(best, axis):
                 continue
             if self.change(best, less)[0] > self.goal.share:
                 values.append(2 * values[-1])
