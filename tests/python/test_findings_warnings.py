@@ -63,3 +63,15 @@ def test_what_explains_a_slow_run_is_not_put_down_to_somebody_else(kind: str) ->
     # It still is said of what nothing explains.
     names = [one.rule for one in find([*alike, slow, fabricated(rates=400.0)])]
     assert "noisy-neighbour" in names
+
+
+def test_a_limit_that_was_only_near_is_not_certain() -> None:
+    """A load that makes as many without a limit was said to have met one, for certain."""
+
+    def confidence(measured: str) -> str:
+        words = f"A group allows 475 reads per second of vda, and 440.0 there were: {measured}."
+        told = find([fabricated(warnings=[("io_limited", words)])])
+        return next(one.confidence for one in told if one.rule == "io-limited")
+
+    assert confidence("the limit was measured, and not the device") == "certain"
+    assert confidence("the limit may have been measured, and not the device") == "likely"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,16 @@ def _stalled_s(run: Observed, noticed: Noticed) -> float:
     return float(max(lengths, default=whole_ns) / NS_PER_S)
 
 
+# What the engine says where the rate was only near a limit (its warning `io_limited`).
+_NEAR = "the limit may have been measured"
+
+
+def _limited(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell of limits that were reached; one that is only near may be a chance."""
+    for one in evidence.warned("certain", "io_limited"):
+        yield replace(one, confidence="likely") if _NEAR in one.evidence else one
+
+
 def _failed(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell of I/Os that failed for another reason than that there was no room."""
     for one in evidence.warned("certain", "io_errors"):
@@ -101,9 +112,12 @@ RULES = (
         "io-limited",
         "A limit of I/O was measured",
         "Linux kernel documentation, Control Group v2, io.max; the engine's warning io_limited",
-        _warned("certain", "io_limited"),
+        _limited,
         explained_by=NOTHING,
-        fires_when="The rate of the control group was at least nine tenths of its limit.",
+        fires_when=(
+            "The rate of the control group was at least nine tenths of its limit (*likely*; from "
+            "97 % on *certain*), and the load did not pause by itself."
+        ),
         place=30,
     ),
     # The kernel counts the periods.

@@ -15,8 +15,13 @@ const WAITED: f64 = 0.1;
 const OTHERS: f64 = 0.2;
 /// From this share of the periods on, a quota shows in the results.
 const THROTTLED: f64 = 0.05;
-/// From this share of a limit on, the limit was measured.
-const AT_LIMIT: f64 = 0.9;
+/// From this share of a limit on, the limit may have been measured.
+const NEAR_LIMIT: f64 = 0.9;
+/// From this share on, it was: a device that completes as many by itself is no likely chance.
+const AT_LIMIT: f64 = 0.97;
+/// Where slots had nothing in flight for more of their time than this, the load itself set the rate. A limit
+/// holds back what is in flight.
+const PAUSED: f64 = 0.1;
 
 /// What explains that threads did not get on, in words, with its share of the time.
 pub(super) struct Cause {
@@ -83,20 +88,23 @@ fn contended(seen: &Seen) -> Option<Cause> {
     let cpus = |nanos: u64| nanos as f64 / cpu.counted_ns.max(1) as f64;
     let threads = seen.measured.threads.len().max(1) as f64;
     let shared = Shared::of(seen);
+    let stopped = Stopped::of(seen, cpu.counted_ns);
     // Threads begin to wait before the measured time, and may still do so behind it.
     let share = (cpus(cpu.waited_ns?) / threads).min(1.0);
-    let for_others = cpus(cpu.waited_ns?.saturating_sub(shared.waited_ns)) / threads;
+    let else_ns = shared.waited_ns.saturating_add(stopped.waited_ns);
+    let for_others = cpus(cpu.waited_ns?.saturating_sub(else_ns)) / threads;
     if cpus(cpu.others_ns) < OTHERS || for_others < WAITED {
         return None;
     }
     let words = format!(
         "other processes used {:.2} of {} CPUs{}, and the threads of load waited {:.1} % of their time \
-         for a CPU{}",
+         for a CPU{}{}",
         used_by_others(cpu),
         cpu.cpu_count,
         named(seen, cpu),
         share * 100.0,
         shared.words,
+        stopped.words,
     );
     let mut remedy = relief(seen, cpu);
     if !shared.words.is_empty() {
@@ -105,7 +113,7 @@ fn contended(seen: &Seen) -> Option<Cause> {
     Some(Cause { share, words, remedy })
 }
 
-/// How far threads of load that are pinned to the same CPUs wait for each other.
+/// How far threads of load wait for each other, as there are more of them than CPUs that they may use.
 #[derive(Default)]
 struct Shared {
     /// They cannot have waited longer for each other, over all threads.
@@ -117,23 +125,67 @@ struct Shared {
 impl Shared {
     fn of(seen: &Seen) -> Self {
         let threads = &seen.measured.threads;
-        let mut on: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for thread in threads {
-            let Some(os_id) = thread.pinned_os_cpu else { return Self::default() };
-            let (count, ran_ns) = on.entry(os_id).or_default();
-            (*count, *ran_ns) = (*count + 1, *ran_ns + thread.cpu_ns);
-        }
-        if on.len() >= threads.len() {
+        let pinned: Option<Vec<_>> =
+            threads.iter().map(|one| Some((one.pinned_os_cpu?, one.cpu_ns))).collect();
+        let (cpu_count, waited_ns) = match pinned {
+            Some(pinned) => on_their_own(&pinned),
+            None => {
+                on_any(threads.iter().map(|one| one.cpu_ns).sum(), threads.len(), seen.cpu_count)
+            }
+        };
+        if cpu_count >= threads.len() {
             return Self::default();
         }
-        // While one of them runs, all others of its CPU wait at the most.
-        let waited_ns = on.values().map(|&(count, ran_ns)| (count - 1) * ran_ns).sum();
         let words = format!(
             "; {} of them share {}, and wait for each other, too",
             threads.len(),
-            count(on.len(), "CPU"),
+            count(cpu_count, "CPU"),
         );
         Self { waited_ns, words }
+    }
+}
+
+/// Of threads that are kept to a CPU each: how many CPUs these are, and how long they wait for each other at the
+/// most. While one of them runs, all others of its CPU wait.
+fn on_their_own(pinned: &[(u32, u64)]) -> (usize, u64) {
+    let mut on: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for &(os_id, cpu_ns) in pinned {
+        let (count, ran_ns) = on.entry(os_id).or_default();
+        (*count, *ran_ns) = (*count + 1, *ran_ns + cpu_ns);
+    }
+    (on.len(), on.values().map(|&(count, ran_ns)| (count - 1) * ran_ns).sum())
+}
+
+/// The same of threads that run wherever the process may. While they have all of these CPUs, those that are
+/// more than that wait; while others have some, they share what is left.
+fn on_any(ran_ns: u64, threads: usize, cpu_count: usize) -> (usize, u64) {
+    let (more, cpus) = (threads.saturating_sub(cpu_count), cpu_count.max(1));
+    let waited_ns = u128::from(ran_ns) * more as u128 / cpus as u128;
+    (cpus, u64::try_from(waited_ns).unwrap_or(u64::MAX))
+}
+
+/// How far a quota kept threads of load from running: the kernel counts that as a wait for a CPU, too.
+#[derive(Default)]
+struct Stopped {
+    /// They cannot have waited longer for it, over all threads.
+    waited_ns: u64,
+    /// What is to be said of it; empty if no quota shows in the results.
+    words: String,
+}
+
+impl Stopped {
+    fn of(seen: &Seen, counted_ns: u64) -> Self {
+        let groups = seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
+        let stopped: Vec<&GroupUse> = groups.filter(|group| throttled(group).is_some()).collect();
+        if stopped.is_empty() {
+            return Self::default();
+        }
+        // A group is stopped on each CPU by itself, with all of its threads that are there.
+        let threads = seen.measured.threads.len() as u64;
+        let on_a_cpu = threads.div_ceil(seen.cpu_count.max(1) as u64);
+        let all_ns = stopped.iter().map(|group| group.throttled_ns).sum::<u64>();
+        let waited_ns = all_ns.saturating_mul(on_a_cpu).min(counted_ns.saturating_mul(threads));
+        Self { waited_ns, words: "; a quota stopped them, too".to_owned() }
     }
 }
 
@@ -219,7 +271,8 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     });
     let of_layer = counted.map(|count| crate::units::per_second(count, beneath.counted_ns));
     let done = limit.done_per_s.or(of_layer)?;
-    if done < AT_LIMIT * limit.limit_per_s as f64 || is_rate_met(seen) {
+    let share = done / limit.limit_per_s.max(1) as f64;
+    if share < NEAR_LIMIT || is_rate_met(seen) || is_own_pace(seen) {
         return None;
     }
     let what = match limit.kind {
@@ -228,9 +281,13 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
         LimitKind::ReadBytesPerS => "bytes read per second",
         LimitKind::WriteBytesPerS => "bytes written per second",
     };
+    let measured = if share < AT_LIMIT {
+        "the limit may have been measured"
+    } else {
+        "the limit was measured"
+    };
     let words = format!(
-        "the control group {} allows {} {what} of {}, and {} there were: the limit was measured, \
-         and not the device",
+        "the control group {} allows {} {what} of {}, and {} there were: {measured}, and not the device",
         group.folder,
         grouped(limit.limit_per_s),
         limit.device,
@@ -238,7 +295,12 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     );
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
-    Some(Cause { share: (done / limit.limit_per_s.max(1) as f64).min(1.0), words, remedy })
+    Some(Cause { share: share.min(1.0), words, remedy })
+}
+
+/// Whether the load's own pauses (think time, bursts) set the rate.
+fn is_own_pace(seen: &Seen) -> bool {
+    seen.measured.idle_share().is_some_and(|share| share > PAUSED)
 }
 
 /// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::beneath::{LayerKind, LimitKind, Stall};
-use crate::measure::LatencyHistogram;
+use crate::measure::{LatencyHistogram, Slots};
 use crate::result::{Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess};
 
 /// A time span of one second on two CPUs, of which this process used half of one and others nothing.
@@ -100,6 +100,65 @@ fn a_limit_of_io_that_was_reached_is_told_as_what_was_measured() {
     let warnings = said(found, |_| {});
     let found = only(&warnings, WarningKind::IoLimited);
     has(&found.evidence, &["allows 300 reads per second of vda", "307.5 there were"]);
+}
+
+/// "The limit was measured, and not the device" was said of 436 reads a second under a limit of 475, where
+/// pauses of 2 ms behind each I/O made as many without any limit.
+#[test]
+fn a_limit_near_which_the_load_paces_itself_is_none_that_was_measured() {
+    let told = |done_per_s, idle_share: f64| {
+        let group = limited(LimitKind::ReadIops, 475, Some(done_per_s));
+        said(Beneath { groups: vec![group], ..beneath() }, |case| {
+            let whole_ns = case.measured().measured_ns as f64;
+            for thread in &mut case.measured().threads {
+                thread.slots =
+                    Slots { count: 1, idle_ns: (whole_ns * idle_share) as u64, ..thread.slots };
+            }
+        })
+    };
+    let of_the_limit = |warnings: &[Warning], words: &str| {
+        let found = warnings.iter().find(|one| one.kind == WarningKind::IoLimited);
+        has(&found.expect("a limit").evidence, &[words, "and not the device"]);
+    };
+    assert!(told(436.3, 0.9).iter().all(|one| one.kind != WarningKind::IoLimited));
+    of_the_limit(&told(436.3, 0.02), "436.3 there were: the limit may have been measured");
+    of_the_limit(&told(474.0, 0.02), "474.0 there were: the limit was measured");
+}
+
+/// The kernel counts time that a quota takes as a wait for a CPU: others were blamed for it.
+#[test]
+fn a_wait_that_a_quota_made_is_not_put_down_to_others() {
+    let told = |waited, throttled_ns| {
+        let stopped = GroupUse { cpu_limit: Some(0.2), throttled_ns, ..group() };
+        let found = Beneath { groups: vec![stopped], ..taken(900, waited) };
+        said(found, |case| case.measured().threads.truncate(1))
+    };
+    only(&told(795, 780_000_000), WarningKind::CpuThrottled);
+    let both = told(795, 400_000_000);
+    let found = both.iter().find(|one| one.kind == WarningKind::CpuContended).expect("others");
+    has(&found.evidence, &["waited 79.5 % of their time", "; a quota stopped them, too"]);
+}
+
+/// Four threads that the process could run on one CPU only had 98 % of it, and others on another CPU were
+/// said to make them wait.
+#[test]
+fn threads_that_no_cpu_is_kept_for_wait_for_each_other_too() {
+    let told = |others, cpu_ms, usable| {
+        said(taken(others, 1_050), |case| {
+            case.plan.usable_cpu_count = usable;
+            for thread in &mut case.measured().threads {
+                (thread.pinned_os_cpu, thread.cpu_ns) = (None, SECOND * cpu_ms / 1_000);
+            }
+        })
+    };
+    let is_contended = |one: &Warning| one.kind == WarningKind::CpuContended;
+    assert!(!told(1_000, 490, 1).iter().any(is_contended));
+    let of_each_its_own = told(1_000, 490, 2);
+    let found = of_each_its_own.iter().find(|one| is_contended(one)).expect("others");
+    lacks(&found.evidence, "share");
+    let starved = told(1_900, 50, 1);
+    let found = starved.iter().find(|one| is_contended(one)).expect("others");
+    has(&found.evidence, &["; 2 of them share 1 CPU, and wait for each other, too"]);
 }
 
 #[test]
