@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fathom.stats import Surface
     from fathom.stats.floats import FloatArray
 
-__all__ = ["Check", "Refinement", "Value"]
+__all__ = ["Check", "Learnt", "Refinement", "Value"]
 
 # Fewer cells are measured, every one.
 LEAST_FOR_SURFACE = 40
@@ -70,6 +70,23 @@ class Check:
             return None
         beyond = self.measured - self.within
         return float(betaincinv(beyond + 1, self.within, 0.95)) if self.within else 1.0
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a slice knows of its surface besides the measured cells: a resumed sweep needs it.
+
+    Attributes
+    ----------
+    check_scores
+        How far each checked cell was from what was said of it, in standard deviations.
+    uneven_axes
+        The axes whose values have offsets of their own, by their column of the coordinates.
+
+    """
+
+    check_scores: tuple[float, ...] = ()
+    uneven_axes: tuple[int, ...] = ()
 
 
 def _is_uneven(values: FloatArray, scores: FloatArray) -> bool:
@@ -135,6 +152,16 @@ class Refinement:
         self._expected: dict[int, Value] = {}
         self.check = Check()
         self._checked = False
+
+    @property
+    def learnt(self) -> Learnt:
+        """What it knows besides the measured cells."""
+        return Learnt(tuple(self._check_scores), self._rows)
+
+    def recall(self, learnt: Learnt) -> None:
+        """Take up what one of the same slice had learnt."""
+        self._check_scores = list(learnt.check_scores)
+        self._rows = learnt.uneven_axes
 
     def expected_count(self, done: int) -> float:
         """Return how many cells will have been measured in the end, as far as one can tell."""

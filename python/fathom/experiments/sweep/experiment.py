@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from fathom.experiments.session import (
 from fathom.experiments.sweep._io_bytes import asked_io_bytes, estimate_io_bytes
 from fathom.experiments.sweep._latency import estimate_latencies
 from fathom.experiments.sweep._probe import LEAST_LOOKS, PROBE_S, Probes, probe_arguments
-from fathom.experiments.sweep._refine import Check
+from fathom.experiments.sweep._refine import Check, Learnt, Value
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
 from fathom.experiments.sweep.result import Sweep, SweptCell
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fathom.experiments.sweep._latency import Latencies
-    from fathom.experiments.sweep._refine import Refinement, Value
+    from fathom.experiments.sweep._refine import Refinement
     from fathom.runners import Figures, Runner
     from fathom.stats.floats import FloatArray
     from fathom.store import Experiment, Store
@@ -156,6 +156,8 @@ class _Sweeping:
         self.probes = Probes()
         self.earlier = (0, 0)
         self.earlier_unprobed = 0
+        self.earlier_rates: dict[int, Value] = {}
+        self.earlier_measured: set[int] = set()
         self.asked_bytes: dict[tuple[str, ...], int | None] = {}
         self.ended_by: str | None = None
 
@@ -174,10 +176,21 @@ class _Sweeping:
         # Cells are only skipped at the end of a sweep, with the checks behind it.
         self.is_ended = any(step.state == "skipped" for step in experiment.steps)
         if self.is_ended and experiment.outcome is not None:
-            outcome = experiment.outcome
-            self.check = Check(outcome["checked"], outcome["within"])
-            self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
-            self.earlier_unprobed = outcome.get("unprobed", 0)
+            self._take_up_outcome(experiment.outcome)
+
+    def _take_up_outcome(self, outcome: Mapping[str, Any]) -> None:
+        """Take what a sweep that ended had found; older ones do not tell all of it."""
+        self.check = Check(outcome["checked"], outcome["within"])
+        self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
+        self.earlier_unprobed = outcome.get("unprobed", 0)
+        for cell, one in enumerate(outcome["cells"]):
+            if one["source"] == "measured":
+                self.earlier_measured.add(cell)
+            elif one["source"] == "interpolated":
+                spread = math.log(one["iops_high"] / one["iops"])
+                self.earlier_rates[cell] = Value(math.log(one["iops"]), spread / _DEVIATIONS)
+        for refinement, one in zip(self.refinements, outcome.get("learnt", ()), strict=False):
+            refinement.recall(Learnt(tuple(one["check_scores"]), tuple(one["uneven_axes"])))
 
     def strategy(self) -> Strategy[Sweep]:
         """Measure what failed before, then what tells most, then what stands apart."""
@@ -329,6 +342,7 @@ class _Sweeping:
             probed=self.earlier[0] + len(told),
             unprobed=self.earlier_unprobed if self.is_ended else untold,
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
+            learnt=[one.learnt for one in self.refinements],
             elapsed_s=0.0,
             ended_by=self.ended_by,
         )
@@ -346,9 +360,7 @@ class _Sweeping:
         for refinement in self.refinements:
             tried = {*self.measured, *self.failures}
             rest = [cell for cell in refinement.cells if cell not in tried]
-            if self.is_ended and rest:
-                refinement.fit({cell: known[cell] for cell in refinement.cells if cell in known})
-            rates = refinement.values(rest)
+            rates = self._rates(refinement, rest, known)
             mine = {
                 cell: self.measured[cell][0] for cell in refinement.cells if cell in self.measured
             }
@@ -357,6 +369,21 @@ class _Sweeping:
             for cell, rate in rates.items():
                 found[cell] = _Estimated(rate, io_bytes[cell], latencies[cell])
         return found
+
+    def _rates(
+        self, refinement: Refinement, rest: list[int], known: Mapping[int, float]
+    ) -> dict[int, Value]:
+        """Return what a slice says of its cells that were left out.
+
+        Of a sweep that ended, a slice in which nothing was measured since says what it said.
+        """
+        if not self.is_ended or not rest:
+            return refinement.values(rest)
+        mine = {cell: known[cell] for cell in refinement.cells if cell in known}
+        if mine.keys() <= self.earlier_measured and self.earlier_rates.keys() >= {*rest}:
+            return {cell: self.earlier_rates[cell] for cell in rest}
+        refinement.fit(mine)
+        return refinement.values(rest)
 
     def _io_bytes(
         self, features: FloatArray, measured: Mapping[int, Figures], cells: Sequence[int]

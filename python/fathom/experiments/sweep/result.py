@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from fathom._claims import Claim, Doubt
     from fathom.experiments.sweep._latency import Latencies
+    from fathom.experiments.sweep._refine import Learnt
     from fathom.runners import Figures
 
 __all__ = ["CellOutcome", "Source", "Sweep", "SweepOutcome", "SweptCell"]
@@ -45,6 +46,13 @@ class CellOutcome(TypedDict):
     findings: NotRequired[list[str]]
 
 
+class LearntOutcome(TypedDict):
+    """What is known of a slice's surface besides its cells."""
+
+    check_scores: list[float]
+    uneven_axes: list[int]
+
+
 class SweepOutcome(TypedDict):
     """A ``Sweep`` as the store keeps it."""
 
@@ -56,6 +64,7 @@ class SweepOutcome(TypedDict):
     probed: NotRequired[int]
     stood_apart: NotRequired[int]
     unprobed: NotRequired[int]
+    learnt: NotRequired[list[LearntOutcome]]
     ended_by: NotRequired[str | None]
 
 
@@ -123,6 +132,8 @@ class Sweep(Tabular):
     unprobed
         How many interpolated cells have no such look: it failed, there was no time for it, or
         another tool measured, which has none.
+    learnt
+        What is known of the surface of each slice besides the measured cells, for who goes on.
     elapsed_s
         How long this session took, in seconds.
     claims
@@ -145,6 +156,7 @@ class Sweep(Tabular):
     probed: int = 0
     stood_apart: int = 0
     unprobed: int = 0
+    learnt: list[Learnt] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     ended_by: str | None = None
