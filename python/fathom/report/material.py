@@ -157,13 +157,15 @@ class Verdict:
 class KeyNumber:
     """A number of the first screen, as text with its unit; ``value`` is the same as a number.
 
-    ``conditions`` say at which depth and past which caches it was measured, where that is known.
+    ``conditions`` say at which depth and past which caches it was measured, where that is known;
+    ``is_barred`` whether it is not a device's, so that it is set beside no other.
     """
 
     label: str
     text: str
     value: float | None = None
     conditions: str = ""
+    is_barred: bool = False
 
     @property
     def title(self) -> str:
@@ -290,6 +292,9 @@ class Side:
         Rising numbers of databases, and what they did each second, such as ``TPS``.
     is_barred
         Whether findings say that its numbers are not a device's: they are shown, and not compared.
+    barred_keys
+        The cells of an assessment whose numbers are not a device's, though others are: those of a
+        direction in which a limit was met.
     failed
         Measurements that failed, each with its name and the reason.
 
@@ -316,6 +321,7 @@ class Side:
     densities: tuple[DensityPoint, ...] = ()
     per_s: str = ""
     is_barred: bool = False
+    barred_keys: frozenset[str] = frozenset()
     failed: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -36,6 +36,7 @@
                          "limit_bytes": 0 for all, "caching": "unbuffered" | "cached",
                          "write_through": bool} | null,
           "findings": [rules of the findings that this run has a part in],
+          "forbidden_by": [rules by which nothing is concluded of it: it is no device's number],
           "figures": null | {"iops", "mib_per_s", "relative_half_width", "measured_s",
                      "latency_mean_ns", "latency_p50_ns", ... "latency_p999_ns", "cpu_percent",
                      "busiest_cpu_percent"}
@@ -64,7 +65,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from fathom.experiments.assess._steady import rounds_of, steady_state
-from fathom.experiments.assess.claim_maker import parameters_of, rules_of
+from fathom.experiments.assess.claim_maker import ClaimMaker, parameters_of, rules_of
 from fathom.experiments.assess.key_figure import key_figures
 from fathom.stats import find_steadiness
 
@@ -160,6 +161,7 @@ def outcome_of(found: Assessment) -> dict[str, object]:
 
 def _target(assessed: TargetAssessment) -> dict[str, object]:
     plan, target = assessed.plan, assessed.plan.target
+    made = ClaimMaker(plan, assessed.findings)
     return {
         "name": target.name,
         "path": str(target.path),
@@ -176,7 +178,9 @@ def _target(assessed: TargetAssessment) -> dict[str, object]:
         "findings": [asdict(one) for one in assessed.findings],
         "knees": {family: plan.knee(family) for family in ("random", "sequential")},
         "steady": _steady(plan),
-        "cells": [_cell(one) for one in plan.cells],
+        "cells": [
+            _cell(one) | {"forbidden_by": [*made.forbidden_by(one.cell.key)]} for one in plan.cells
+        ],
     }
 
 

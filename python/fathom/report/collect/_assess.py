@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fathom._claims import FORBIDDING
 from fathom.findings.finding import Case, Finding
 from fathom.report._words import time_words, with_micro
 from fathom.report.collect._again import again
+from fathom.report.collect._barred import barred_keys, is_forbidden
 from fathom.report.collect._points import families_of
 from fathom.report.collect._runs import advice_of_finding, device_facts, run_command, tool_of
 from fathom.report.material import (
@@ -22,7 +22,7 @@ from fathom.report.material import (
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fathom.report.material import Advice, Point, ReportedRun
     from fathom.store import Experiment
@@ -87,16 +87,21 @@ def _side(
         if cell["run_id"] in by_id
     ]
     verdict = target["verdict"]
+    barred = barred_keys(target)
     numbers = tuple(
         KeyNumber(
             one["label"],
             with_micro(one["text"]),
             one["value"],
             one.get("conditions", ""),
+            is_barred=one.get("cell_key") in barred,
         )
         for one in target["key_figures"]
     )
-    notes = [verdict.get("partial"), target.get("lost"), (experiment.outcome or {}).get("partial")]
+    # Of several targets, one can be measured whole where another was lost.
+    partial = verdict.get("partial", (experiment.outcome or {}).get("partial")) or ""
+    lost = target.get("lost") or ""
+    notes = [partial, "" if lost in partial else lost]
     return Side(
         name=target["name"],
         verb="assess",
@@ -115,13 +120,15 @@ def _side(
         device=device_facts(runs),
         commands=_commands(experiment, runs),
         notes=tuple(dict.fromkeys(one for one in notes if one)),
-        is_barred=_is_barred(target["findings"]),
+        is_barred=_is_barred(target, barred),
+        barred_keys=barred,
     )
 
 
-def _is_barred(findings: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether findings surely say that the numbers are not a device's."""
-    return any(one["rule"] in FORBIDDING and one["confidence"] != "possible" for one in findings)
+def _is_barred(target: Mapping[str, Any], barred: Collection[str]) -> bool:
+    """Whether no number that was measured is a device's."""
+    done = [one["key"] for one in target["cells"] if one.get("figures") is not None]
+    return set(done) <= set(barred) if done else is_forbidden(target["findings"])
 
 
 def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
@@ -205,7 +212,7 @@ def _sides_of_runs(
                 tool=tool_of(mine),
                 device=device_facts(mine),
                 commands=_commands(experiment, mine),
-                is_barred=_is_barred(findings),
+                is_barred=is_forbidden(findings),
             )
         )
     return tuple(sides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
@@ -48,15 +49,17 @@ _OF_FIO = (
     "fio counts I/Os whole that were in flight when its warm-up ended: its mean latency is higher "
     "by about the share that one wait has of the measured time."
 )
+_PAIR = 2
 _POINT = {"type": "point", "size": 100, "filled": False, "strokeWidth": 2, "opacity": 1}
 
 
 def same_loads(material: Material) -> Figure | LeftOut | None:
     """Return both sides of each load; None unless there are two sides with cells or parts."""
-    loads = shared_loads(material.sides)
-    unlike = [*_unlike(material.sides)]
+    loads = shared_loads([_of_a_device(one) for one in material.sides])
+    unlike = [*_limited(material.sides), *_unlike([_of_a_device(one) for one in material.sides])]
     if not loads:
-        return LeftOut(_NAME, _TITLE, " ".join(unlike)) if other_loads(material.sides) else None
+        is_told = other_loads(material.sides) or shared_loads(material.sides)
+        return LeftOut(_NAME, _TITLE, " ".join(unlike)) if is_told else None
     if material.compared is not None and material.compared.refused:
         return LeftOut(_NAME, _TITLE, material.compared.refused)
     barred = [one.name for one in material.sides if one.is_barred]
@@ -79,6 +82,24 @@ def same_loads(material: Material) -> Figure | LeftOut | None:
     ):
         caption = f"{caption} {_OF_FIO}"
     return Figure(_NAME, _TITLE, caption, views, _table(loads, names))
+
+
+def _of_a_device(side: Side) -> Side:
+    """Return a side without the runs that met a limit, if others of it did not."""
+    if side.is_barred or not side.barred_keys:
+        return side
+    return replace(side, runs=tuple(one for one in side.runs if one.key not in side.barred_keys))
+
+
+def _limited(sides: Sequence[Side]) -> Iterable[str]:
+    """Say which loads are not compared, as a limit was met in them."""
+    if len(sides) != _PAIR:
+        return
+    for side, other in zip(sides, reversed(sides), strict=True):
+        shared = {one.key for one in other.runs} & side.barred_keys
+        labels = [one.label for one in side.runs if one.key in shared]
+        if labels and not side.is_barred:
+            yield f"{side.name} met a limit in these, which are not compared: {', '.join(labels)}."
 
 
 def _may_have_warmed_up(side: Side) -> bool:

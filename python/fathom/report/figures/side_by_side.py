@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
@@ -19,6 +19,7 @@ _CAPTION = (
     "The numbers of the first page for all targets. Whether more or less is better is in the "
     "name: of latencies, less is better; of rates, more."
 )
+_LIMITED = "Numbers that met a limit are not set beside the others: {}."
 _BARRED = "Not set beside the others, as the numbers are not a device's: {}."
 
 
@@ -35,30 +36,44 @@ def side_by_side(material: Material) -> Figure | LeftOut | None:
     labels = [one.label for one in sides[0].numbers]
     known = [(label, _of(sides, label)) for label in labels]
     shown = [(label, found) for label, found in known if len(found) > 1]
+    limited = _limited_words(sides)
     if not shown:
-        why = "No number of the first page was measured on more than one side."
+        why = f"No number of the first page can be compared on more than one side.{limited}"
         return LeftOut("side-by-side", "Side by side", why)
     columns = (Column("Number"), *(Column(side.name) for side in sides))
     rows = tuple((label, *(_text(side, label) for side in sides)) for label, _ in shown)
     views = [View(_spec(label, found), {"Shown": label}) for label, found in shown]
     caption = _CAPTION if len(sides) == len(material.sides) else f"{_CAPTION} {barred}"
-    return Figure("side-by-side", "Side by side", caption, views, Table(columns, rows))
+    return Figure(
+        "side-by-side", "Side by side", f"{caption}{limited}", views, Table(columns, rows)
+    )
 
 
 def _number(side: Side, label: str) -> KeyNumber | None:
     return next((one for one in side.numbers if one.label == label), None)
 
 
+def _is_shown(one: KeyNumber | None) -> TypeGuard[KeyNumber]:
+    return one is not None and one.value is not None and not one.is_barred
+
+
+def _limited_words(sides: Sequence[Side]) -> str:
+    """Return which numbers of which sides are left out, as they are those of a limit."""
+    found = [(side.name, [one.label for one in side.numbers if one.is_barred]) for side in sides]
+    words = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in found if labels)
+    return f" {_LIMITED.format(words)}" if words else ""
+
+
 def _text(side: Side, label: str) -> str | None:
     found = _number(side, label)
-    if found is None:
+    if found is None or found.is_barred:
         return None
     return f"{found.text} ({found.conditions})" if found.conditions else found.text
 
 
 def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
     pairs = [(side.name, _number(side, label)) for side in sides]
-    found = [(name, one) for name, one in pairs if one is not None and one.value is not None]
+    found = [(name, one) for name, one in pairs if _is_shown(one)]
     # Who was measured less may not have come to the load at which the other gave more.
     is_cut = label.endswith(", as far as measured")
     return [] if is_cut and len({one.conditions for _, one in found}) > 1 else found
