@@ -34,7 +34,8 @@ def plan_cells(
     target: AssessedTarget, effort: Effort, *, steady_seconds: int = 0
 ) -> tuple[list[Cell], list[Cell]]:
     """Return the cells of a target, and those that are left out because nothing may be written."""
-    past = "-Sh" if target.is_direct else "-Sb"
+    # Where the page cache is in the way, too, a write has to end on the device.
+    past = "-Sh" if target.is_direct else "-Sbw"
     cells = [
         *_latency(past, target),
         *_saturation(past, effort),
