@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom.units import NS_PER_S
+from fathom.units import NS_PER_S, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from fathom.result import Direction, Result
 
@@ -16,6 +16,8 @@ __all__ = [
     "OUTSIDE_OVERLAP_MOST",
     "HostFigures",
     "host_figures",
+    "hosts_in_sum",
+    "hosts_words",
     "is_shared_limit",
     "lost_sentence",
     "overlap_ns",
@@ -106,6 +108,17 @@ def overlap_ns(result: Result, span: int = 0) -> int | None:
     spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
     pairs = [(int(one["began_unix_ns"]), int(one["measured_ns"])) for one in spans]
     return together_ns(pairs) if pairs else None
+
+
+def hosts_in_sum(result: Result) -> int:
+    """Return how many hosts of a fleet are in the figures of a result; 0 if it is of no fleet."""
+    return sum(one.get("lost") is None for one in result.raw.get("hosts", ()))
+
+
+def hosts_words(counts: Collection[int]) -> str:
+    """Return how many hosts there were in runs, such as ``2 hosts`` or ``1 to 2 hosts``."""
+    least, most = min(counts), max(counts)
+    return counted(most, "host") if least == most else f"{least} to {counted(most, 'host')}"
 
 
 def rates_sentence(whose: str) -> str:

@@ -28,25 +28,13 @@ _NOT_REACHED = ("pending", "failed")
 
 def partial_words(plans: Sequence[TargetCells], names: Sequence[str]) -> str:
     """Return, as a sentence, how much of each target was measured; nothing if all was."""
-    if not any(_missing(one) for one in plans):
+    if not any(one.missing() for one in plans):
         return ""
     counts = ", ".join(
-        f"{name} has {len(one.done())} of {len(one.done()) + _missing(one)} measurements"
+        f"{name} has {len(one.done())} of {len(one.done()) + len(one.missing())} measurements"
         for name, one in zip(names, plans, strict=True)
     )
     return f"This comparison is partial, and only of loads that all have ({counts}). "
-
-
-def _missing(plan: TargetCells) -> int:
-    """Return how many cells were planned and not measured, without those that were needless."""
-    return sum(
-        one.state in _NOT_REACHED or (one.state == "skipped" and one.reason in _ends(plan))
-        for one in plan.cells
-    )
-
-
-def _ends(plan: TargetCells) -> list[str]:
-    return [one for one in (plan.lost, plan.unwritable) if one is not None]
 
 
 def of_common_loads(

@@ -23,6 +23,7 @@ __all__ = [
     "rounds_of",
     "steady_cells",
     "steady_state",
+    "wanted_bytes",
 ]
 
 # SNIA SSS PTS 2.0.2: at most 25 rounds; each point of a round takes a minute.
@@ -86,16 +87,21 @@ def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
 
 
 def _preconditioning(past: str, target: AssessedTarget, seconds: int) -> Cell:
-    until = f"--stop-bytes={2 * target.size_bytes}"
+    until = f"--stop-bytes={wanted_bytes(target)}"
     return Cell(
         "precondition",
         "preconditioning",
-        "128K sequential write, twice the size",
+        "128K sequential write, up to twice the size",
         ("-b128K", "-s", "-w100", "-t1", "-o32", past, LARGE_RANDOM_DATA, until),
         writes=True,
         for_findings=False,
         seconds=seconds,
     )
+
+
+def wanted_bytes(target: AssessedTarget) -> int:
+    """Return how many bytes the preconditioning has to write: twice the capacity."""
+    return 2 * target.size_bytes
 
 
 def round_of(cell: Cell) -> int:

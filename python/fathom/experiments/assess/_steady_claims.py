@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.experiments.assess._steady import LEAST_ROUNDS, POINTS, rounds_of, steady_state
+from fathom.experiments.assess._steady import (
+    LEAST_ROUNDS,
+    POINTS,
+    rounds_of,
+    steady_state,
+    wanted_bytes,
+)
+from fathom.experiments.assess.key_figure import value_words
 from fathom.stats import find_steadiness
-from fathom.units import counted
+from fathom.units import counted, size_words
 
 if TYPE_CHECKING:
     from fathom._claims import Claim, Unit
     from fathom.experiments.assess.claim_maker import ClaimMaker
     from fathom.experiments.assess.session import TargetCells
 
-__all__ = ["steady_claims"]
+__all__ = ["lacking_preconditioning", "steady_claims"]
 
 
 def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
@@ -22,9 +29,7 @@ def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     rounds = min(len(one) for one in series.values())
     if not any(one.cell.role == "steady_round" for one in plan.cells):
         return []
-    keys: dict[str, Unit] = {
-        key: "IOPS" for key in made.figures if key.startswith("steady-") and key != "steady-fill"
-    }
+    keys: dict[str, Unit] = {key: "IOPS" for key in made.figures if key.startswith("steady-")}
     found = steady_state(series)
     if found is None:
         words = (
@@ -34,16 +39,40 @@ def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
         return [made.claim("steady", words, keys)]
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
     rates = "; ".join(
-        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} IOPS" for point in POINTS
+        f"{labels[f'steady-1-{point}']} {value_words(found.checks[point].average, 'ios_per_s')}"
+        for point in POINTS
     )
+    lacks = lacking_preconditioning(plan)
     words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
     if not found.is_steady:
+        but = f" ({lacks})" if lacks else ""
         words = (
-            f"It was not steady within {found.rounds} rounds by the rules of the SNIA; on average "
-            f"of the last {LEAST_ROUNDS}: {rates}."
+            f"It was not steady within {found.rounds} rounds by the rules of the SNIA{but}; on "
+            f"average of the last {LEAST_ROUNDS}: {rates}."
         )
+    elif lacks:
+        words = (
+            f"Within {found.rounds} rounds it kept the SNIA's window rule, which alone is no "
+            f"steady state by its rules: {lacks}; {rates}."
+        )
+    if lacks and "precondition" in made.figures:
+        keys["precondition"] = "MiB/s"
     own = [
         f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
         for point, values in series.items()
     ]
     return [made.claim("steady", one, keys) for one in (words, *own)]
+
+
+def lacking_preconditioning(plan: TargetCells) -> str | None:
+    """Return what the preconditioning lacks by the rules of the SNIA, in words; None if nothing."""
+    cell = next((one for one in plan.cells if one.cell.role == "preconditioning"), None)
+    if cell is None or cell.state == "left_out":
+        return "nothing was written before, so that there was no preconditioning"
+    if cell.state != "done" or cell.result is None:
+        return f"its preconditioning {'failed' if cell.state == 'failed' else 'is missing'}"
+    stop = cell.result.time_spans[0].stop
+    written, wanted = cell.result.total.bytes, wanted_bytes(plan.target)
+    if written >= wanted or (stop is not None and stop.cause == "bytes"):
+        return None
+    return f"its preconditioning wrote {size_words(written)} of {size_words(wanted)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fathom._claims import Claim, Evidence, doubts_of
 from fathom.engine import load_of
+from fathom.experiments.assess._classes import rank_of
 from fathom.findings import RULES, find
 from fathom.findings.causes import (
     BEFALLING_RULES,
@@ -18,6 +19,7 @@ from fathom.findings.causes import (
     causes_of,
 )
 from fathom.findings.observed import CHANGED
+from fathom.hosts import hosts_in_sum
 from fathom.units import counted
 
 if TYPE_CHECKING:
@@ -35,11 +37,13 @@ __all__ = [
     "Parameters",
     "conditions_of",
     "findings_of",
+    "is_durable",
     "marks_of",
     "parameters_of",
     "rules_of",
     "runs_of",
     "stall_words",
+    "why_not_most",
 ]
 
 Parameters = dict[str, int | float | str | bool]
@@ -54,6 +58,7 @@ _ALL_PERCENT = 100
 BOTH = frozenset({"reads", "writes"})
 LIMITS = frozenset({"io-limited", "provisioned-limit"})
 """Rules of what may limit one direction alone."""
+_GREW = "not-enough-outstanding"
 _NEIGHBOURS = "noisy-neighbour"
 """It looks for CPU time that was stolen, and compares runs of the same load."""
 
@@ -157,6 +162,43 @@ def _directions(one: AssessedCell) -> frozenset[str]:
     written = (parameters_of(one) or {}).get("write_percent", 0)
     mixed = BOTH if written else frozenset({"reads"})
     return frozenset({"writes"}) if written == _ALL_PERCENT else mixed
+
+
+def is_durable(one: AssessedCell) -> bool:
+    """Whether writes of a cell are not done before they would survive an outage."""
+    asked = parameters_of(one)
+    return asked is None or bool(asked["write_through"])
+
+
+def why_not_most(
+    plan: TargetCells, family: tuple[str, ...], *, besides: tuple[str, ...] = ()
+) -> str:
+    """Return why the greatest rate of these runs may not be the most, in words; else nothing.
+
+    ``family`` begins the keys of the cells, ``besides`` those of others that are in its rise.
+    """
+    if any(one.cell.key.startswith(family) for one in plan.missing()):
+        return "whether more outstanding bring more was not measured to the end"
+    mine = [
+        one
+        for one in plan.done()
+        if one.cell.key.startswith((*family, *besides)) and not one.cell.writes
+    ]
+    disturbed = _disturbed(mine)
+    if disturbed:
+        return f"whether it completes more is not known: {disturbed}"
+    if any(_GREW in rules_of(one) for one in mine):
+        return "with more outstanding it may complete more: the last step still brought much"
+    return ""
+
+
+def _disturbed(cells: Sequence[AssessedCell]) -> str:
+    """Return by what runs were disturbed, in words; empty if by nothing."""
+    mine = [causes_of(one.result) & DISTURBING for one in cells if one.result is not None]
+    first = next((one for one in TITLES if any(one in causes for causes in mine)), None)
+    if first is None:
+        return ""
+    return f"{TITLES[first]} in {sum(first in one for one in mine)} of {counted(len(mine), 'run')}"
 
 
 class ClaimMaker:
@@ -264,25 +306,34 @@ class ClaimMaker:
             return None
         return rates[0], rates[1]
 
-    def disturbed(self, *prefixes: str) -> str:
-        """Return by what runs of these families were disturbed, in words; empty if by nothing."""
-        mine = [
-            causes_of(one.result) & DISTURBING
-            for key, one in self.cells.items()
-            if key in self.figures and key.startswith(prefixes) and not key.endswith("-write")
-            if one.result is not None
-        ]
-        first = next((one for one in TITLES if any(one in causes for causes in mine)), None)
-        if first is None:
-            return ""
-        return (
-            f"{TITLES[first]} in {sum(first in one for one in mine)} of {counted(len(mine), 'run')}"
-        )
+    def single_reads(self) -> list[str]:
+        """Return the cells of single random reads by which its class is known.
 
-    def is_whole(self, *prefixes: str) -> bool:
-        """Whether all cells of these families were measured, or needed not be."""
-        mine = [one for one in self.plan.cells if one.cell.key.startswith(prefixes)]
-        return all(one.state in ("done", "skipped", "left_out") for one in mine)
+        That is the first one, and also the same load at the end where it is in another class and
+        nothing explains that; the one at the end alone if the first gave no latency.
+        """
+        measured = [key for key in ("read-1", "again") if self._mean_ns(key) is not None]
+        if len(measured) < 2 or self.apart(*measured) is not None:  # noqa: PLR2004 - Once more.
+            return measured[:1]
+        first, again = (rank_of(self.mean_ns(key)) for key in measured)
+        return measured if first != again else measured[:1]
+
+    def mean_ns(self, key: str) -> float:
+        """Return the mean latency of a cell that has one."""
+        return self._mean_ns(key) or 0.0
+
+    def _mean_ns(self, key: str) -> float | None:
+        figures = self.figures.get(key)
+        return None if figures is None else figures.latency_mean_ns
+
+    def is_durable(self, key: str) -> bool:
+        """Whether the writes of a cell ended on stable storage, and not in a cache before it."""
+        return is_durable(self.cells[key])
+
+    def hosts(self, key: str) -> int:
+        """Return how many hosts of a fleet are in the figures of a cell; 0 if it is none."""
+        result = self.cells[key].result
+        return (0 if result is None else hosts_in_sum(result)) or self.plan.target.hosts
 
     def conditions(self, key: str) -> str:
         """Return the depth, the threads and the caching of a cell, in words."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from fathom.experiments.assess.claim_maker import conditions_of, parameters_of, rules_of
+from fathom.experiments.assess.claim_maker import (
+    conditions_of,
+    is_durable,
+    parameters_of,
+    rules_of,
+    why_not_most,
+)
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -16,19 +22,21 @@ if TYPE_CHECKING:
     from fathom.runners import Figures
 
 __all__ = [
+    "RANDOM_READS",
     "KeyFigure",
     "Unit",
     "best_cell",
     "best_in_order",
     "key_figures",
     "most_random_reads",
+    "number_words",
     "taken",
     "value_of",
     "value_words",
 ]
 
-# Random reads of the whole target with rising numbers outstanding.
-_SATURATION = ("random-", "threads-")
+RANDOM_READS = ("random-", "threads-")
+"""How the keys of random reads of the whole target with rising numbers outstanding begin."""
 Unit = Literal["ns", "ios_per_s", "mib_per_s"]
 
 
@@ -68,12 +76,16 @@ class KeyFigure:
         return self.unit != "ns"
 
 
+def number_words(value: float) -> str:
+    """Return a number without its unit; below 10, whole numbers would hide what differs."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - As above.
+
+
 def value_words(value: float, unit: Unit) -> str:
     """Return a number with its unit: ``85 us``, ``160,000 IOPS``, ``3,100 MiB/s``."""
     if unit == "ns":
         return time_words(value)
-    # Below 10, whole numbers would hide what differs.
-    number = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - As above.
+    number = number_words(value)
     return f"{number} IOPS" if unit == "ios_per_s" else f"{number} MiB/s"
 
 
@@ -106,36 +118,42 @@ def most_random_reads(plan: TargetCells) -> str | None:
 def _is_random_read(cell: Cell) -> bool:
     if cell.role == "steady_round":
         return cell.key.endswith("-4k") and "-w0" in cell.arguments
-    is_saturation = cell.key.startswith(_SATURATION) and not cell.writes
+    is_saturation = cell.key.startswith(RANDOM_READS) and not cell.writes
     return is_saturation or (cell.role in ("baseline", "baseline_again") and not cell.writes)
 
 
-def _most(plan: TargetCells, label: str, *prefixes: str) -> str:
-    """Return the label of what is the best of many runs: *at most* if all of them were made."""
-    mine = [one for one in plan.cells if one.cell.key.startswith(prefixes)]
-    is_cut = plan.lost is not None or any(one.state in ("pending", "failed") for one in mine)
+def _most(
+    plan: TargetCells, label: str, family: tuple[str, ...], besides: tuple[str, ...] = ()
+) -> str:
+    """Return the label of what is the best of many runs: *at most* if nothing speaks against."""
+    is_cut = why_not_most(plan, family, besides=besides)
     return f"{label}, as far as measured" if is_cut else f"{label}, at most"
 
 
 def key_figures(plan: TargetCells) -> list[KeyFigure]:
     """Return the five numbers of a target, always in the same order."""
     figures = plan.figures()
-    random = most_random_reads(plan)
-    ordered = best_in_order(figures)
-    random_label = _most(plan, "Random reads of 4 KiB", *_SATURATION)
-    ordered_label = _most(plan, "Reading in order", "sequential-", "backup")
-    wanted: tuple[tuple[str, str, Unit, str | None], ...] = (
-        ("read_latency", "One random read of 4 KiB, on average", "ns", "read-1"),
-        ("durable_write_latency", "One write that survives an outage", "ns", "write-1"),
-        ("random_reads", random_label, "ios_per_s", random),
-        ("random_writes", "Random writes of 4 KiB", "ios_per_s", "random-write"),
-        ("sequential_read", ordered_label, "mib_per_s", ordered),
-    )
     cells = {one.cell.key: one for one in plan.cells}
+    read = "read-1" if "read-1" in figures else "again"
+    random_label = _most(plan, "Random reads of 4 KiB", RANDOM_READS, ("read-1",))
+    ordered_label = _most(plan, "Reading in order", ("sequential-", "backup"))
+    wanted: tuple[tuple[str, str, Unit, str | None], ...] = (
+        ("read_latency", "One random read of 4 KiB, on average", "ns", read),
+        ("durable_write_latency", _write_label(cells.get("write-1")), "ns", "write-1"),
+        ("random_reads", random_label, "ios_per_s", most_random_reads(plan)),
+        ("random_writes", "Random writes of 4 KiB", "ios_per_s", "random-write"),
+        ("sequential_read", ordered_label, "mib_per_s", best_in_order(figures)),
+    )
     return [
         taken(KeyFigure(name, label, unit), cells.get(key or ""))
         for name, label, unit, key in wanted
     ]
+
+
+def _write_label(one: AssessedCell | None) -> str:
+    if one is None or is_durable(one):
+        return "One write that survives an outage"
+    return "One write, which need not survive an outage"
 
 
 def taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:

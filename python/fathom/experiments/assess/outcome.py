@@ -24,7 +24,8 @@
                       "cases": [{"evidence", "run_ids"}], the worst first,
                       "run_count", "judged_count"}], one of each rule,
         "knees": {"random": depth, "sequential": depth},
-        "steady": null | {"rounds", "is_steady", "is_exhausted", "points": {
+        "steady": null | {"rounds", "is_steady": by the window rule, "is_exhausted",
+                   "lacks": null | what the preconditioning lacks, "points": {
                    "4k" | "64k" | "1m": {"label", "iops": [one per round],
                    "range_share", "fit_share", "average",
                    "steadiness": {"verdict", "kind", "reason", "needed"}}}},
@@ -65,6 +66,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from fathom.experiments.assess._steady import rounds_of, steady_state
+from fathom.experiments.assess._steady_claims import lacking_preconditioning
 from fathom.experiments.assess.claim_maker import ClaimMaker, parameters_of, rules_of
 from fathom.experiments.assess.key_figure import key_figures
 from fathom.stats import find_steadiness
@@ -222,5 +224,6 @@ def _steady(plan: TargetCells) -> dict[str, object] | None:
         "rounds": min(len(one) for one in series.values()),
         "is_steady": found is not None and found.is_steady,
         "is_exhausted": found is not None and found.is_exhausted,
+        "lacks": lacking_preconditioning(plan),
         "points": points,
     }

@@ -101,6 +101,15 @@ class TargetCells:
         """Return the cells that were measured."""
         return [one for one in self.cells if one.state == "done"]
 
+    def missing(self) -> list[AssessedCell]:
+        """Return the cells that were planned and not measured; the needless are none of them."""
+        ends = [one for one in (self.lost, self.unwritable) if one is not None]
+        return [
+            one
+            for one in self.cells
+            if one.state in ("pending", "failed") or (one.state == "skipped" and one.reason in ends)
+        ]
+
     def figures(self) -> dict[str, Figures]:
         """Return what was measured by the keys of the cells."""
         return {one.cell.key: one.figures for one in self.cells if one.figures is not None}

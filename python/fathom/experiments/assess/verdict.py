@@ -9,15 +9,17 @@ from fathom._tails import few_words
 from fathom.experiments.assess._classes import suited_for
 from fathom.experiments.assess._headline import headline
 from fathom.experiments.assess._steady_claims import steady_claims
-from fathom.experiments.assess.claim_maker import ClaimMaker
+from fathom.experiments.assess.claim_maker import ClaimMaker, why_not_most
 from fathom.experiments.assess.key_figure import (
+    RANDOM_READS,
     best_cell,
     best_in_order,
     most_random_reads,
+    number_words,
     value_words,
 )
-from fathom.hosts import rates_sentence
-from fathom.units import counted, time_words
+from fathom.hosts import hosts_words, rates_sentence
+from fathom.units import TIMES_S, counted, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "suited_for", "verdict_of"]
 
 _MIB_OF_TIB = 1 << 20
-_MINUTE_S = 60
 # Less is no gain that anybody would notice.
 _MORE = 1.05
 _RULE = "--stop-confidence=95:"
@@ -78,8 +79,7 @@ def verdict_of(
     claims += steady_claims(plan, made)
     claims += _precision(plan, made)
     sentences = [one.text for one in claims]
-    if hosts := plan.target.hosts:
-        sentences.insert(0, rates_sentence(f"{hosts} hosts"))
+    sentences[:0] = _rates(plan, made)
     missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
         sentences.append(
@@ -91,36 +91,65 @@ def verdict_of(
 
 def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
     """Return why there is less than was planned; what was skipped for being needless is not."""
-    failed = sum(one.state == "failed" for one in plan.cells)
-    unreached = sum(one.state == "pending" for one in plan.cells)
-    if plan.lost is None and not interrupted and not failed:
+    missing = plan.missing()
+    if plan.lost is None and not missing:
         return None
+    failed = sum(one.state == "failed" for one in missing)
+    unreached = len(missing) - failed
     count = len(plan.done())
-    words = f"This verdict is partial: {count} measurements were made"
+    made = f"{counted(count, 'measurement')} {_was(count)} made"
+    words = f"This verdict is partial: {made}"
     if plan.lost is not None:
-        return f"{words}, then {plan.lost}."
+        parts = [f"{failed} failed"] * bool(failed)
+        parts += [f"{unreached} {_was(unreached)} not reached"] * bool(unreached)
+        others = f" Of the others, {' and '.join(parts)}." if parts else ""
+        return f"{words}, then {plan.lost}.{others}"
     if plan.unwritable is not None:
         cause, _, remedy = plan.unwritable.partition("; ")
+        unreached = sum(one.state == "pending" for one in missing)
+        cut = f" It was interrupted before {unreached} of them." if unreached else ""
         return (
             f"{words}, {failed} failed, and nothing was written from then on, as {cause}: "
-            f"{remedy}, then go on with fathom assess --resume last."
+            f"{remedy}, then go on with fathom assess --resume last.{cut}"
         )
-    if interrupted and unreached:
-        return f"{words}, and {unreached} were not when it was interrupted."
-    return f"{words}, and {failed} failed." if failed else None
+    if unreached:
+        told = f", {failed} failed" if failed else ""
+        when = " when it was interrupted" if interrupted else ""
+        return f"{words}{told}, and {unreached} {_was(unreached)} not reached{when}."
+    return f"{words}, and {failed} failed."
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _rates(plan: TargetCells, made: ClaimMaker) -> list[str]:
+    """Say whose rates these are, where several hosts have a part in them."""
+    counts = {made.hosts(one.cell.key) for one in plan.done()}
+    if max(counts, default=0) < 2:  # noqa: PLR2004 - A host alone has nobody beside it.
+        return []
+    return [rates_sentence(hosts_words(counts))]
 
 
 def _latency(made: ClaimMaker) -> Claim | None:
-    one = made.figures.get("read-1")
+    reads = made.single_reads()
+    one = made.figures[reads[0]] if reads else None
     if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
         return None
-    each = f" on each of {made.plan.target.hosts} hosts" if made.plan.target.hosts else ""
+    hosts = made.hosts(reads[0])
+    each = f" on each of {hosts} hosts" if hosts > 1 else ""
+    is_first = reads[0] == "read-1"
+    at_end = "" if is_first else ", at the end"
     words = (
         f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
-        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time{each}"
-        f"{_few(one)}){made.stalls('read-1')}."
+        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time{each}{at_end}"
+        f"{_few(one)})"
     )
-    return made.claim("latency", words, {"read-1": "ns"})
+    if len(reads) > 1:
+        words += f"; the same load took {time_words(made.mean_ns(reads[1]))} at the end"
+    keys: dict[str, Unit] = dict.fromkeys(reads, "ns")
+    key = "latency" if is_first else "latency-at-end"
+    return made.claim(key, f"{words}{made.stalls(*reads)}.", keys)
 
 
 def _few(one: Figures) -> str:
@@ -133,21 +162,18 @@ def _saturation(made: ClaimMaker) -> Claim | None:
     key = most_random_reads(made.plan)
     if key is None:
         return None
-    is_whole = made.is_whole("random-", "threads-")
-    disturbed = made.disturbed("read-1", "random-", "threads-")
-    most = "at most " if is_whole and not disturbed else ""
-    words = f"It completes {most}{figures[key].iops:,.0f} random reads of 4 KiB a second"
+    why = why_not_most(made.plan, RANDOM_READS, besides=("read-1",))
+    most = "" if why else "at most "
+    rate = number_words(figures[key].iops)
+    words = f"It completes {most}{rate} random reads of 4 KiB a second"
     words += f" ({made.conditions(key)})"
     keys: dict[str, Unit] = {key: "IOPS"}
     write = figures.get("random-write")
     if write is not None:
-        words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
+        words += f", and {number_words(write.iops)} writes ({made.conditions('random-write')})"
         keys["random-write"] = "IOPS"
         words += made.stalls("random-write")
-    if not is_whole:
-        words += "; whether more outstanding bring more was not measured to the end"
-    elif disturbed:
-        words += f"; whether it completes more is not known: {disturbed}"
+    words += f"; {why}" if why else ""
     return made.claim("saturation", f"{words}.", keys)
 
 
@@ -156,12 +182,13 @@ def _sequential(made: ClaimMaker) -> Claim | None:
     key = best_in_order(figures)
     if key is None:
         return None
-    words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s ({made.conditions(key)})"
+    rate = value_words(figures[key].mib_per_s, "mib_per_s")
+    words = f"In order it reads {rate} ({made.conditions(key)})"
     keys: dict[str, Unit] = {key: "MiB/s"}
     write = figures.get("sequential-write")
     if write is not None:
         where = made.conditions("sequential-write")
-        words += f" and writes {write.mib_per_s:,.0f} MiB/s ({where})"
+        words += f" and writes {value_words(write.mib_per_s, 'mib_per_s')} ({where})"
         keys["sequential-write"] = "MiB/s"
     return made.claim("sequential", f"{words}{made.stalls(*keys)}.", keys)
 
@@ -170,7 +197,8 @@ def _durable(made: ClaimMaker) -> Claim | None:
     one, plain = made.figures.get("write-1"), made.figures.get("plain-write-1")
     if one is None or one.latency_mean_ns is None:
         return None
-    words = f"A write that has to survive an outage takes {time_words(one.latency_mean_ns)}"
+    how = "has to" if made.is_durable("write-1") else "need not"
+    words = f"A write that {how} survive an outage takes {time_words(one.latency_mean_ns)}"
     keys: dict[str, Unit] = {"write-1": "ns"}
     if plain is not None and plain.latency_mean_ns is not None:
         words += f", one that need not {time_words(plain.latency_mean_ns)}"
@@ -185,7 +213,7 @@ def _oltp(made: ClaimMaker) -> Claim | None:
     if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
         return None
     words = (
-        f"{one.iops:,.0f} reads and writes of 8 KiB a second, 70 % of them reads, in "
+        f"{number_words(one.iops)} reads and writes of 8 KiB a second, 70 % of them reads, in "
         f"{time_words(one.latency_mean_ns)} on average and {time_words(one.latency_p99_ns)} for "
         f"99 of 100 ({made.conditions('oltp')}{_few(one)}){made.stalls('oltp')}."
     )
@@ -210,12 +238,19 @@ def _backup(made: ClaimMaker) -> Claim | None:
     one = made.figures.get("backup")
     if one is None or not one.mib_per_s:
         return None
-    seconds = _MIB_OF_TIB / one.mib_per_s
-    long = seconds >= 2 * _MINUTE_S
-    words = f"{seconds / _MINUTE_S:,.0f} minutes" if long else f"{seconds:.0f} s"
+    words = _long_words(_MIB_OF_TIB / one.mib_per_s)
     rate = value_words(one.mib_per_s, "mib_per_s")
     text = f"A backup reads {rate}: 1 TiB takes {words}{made.stalls('backup')}."
     return made.claim("backup", text, {"backup": "MiB/s"})
+
+
+def _long_words(seconds: float) -> str:
+    """Return a time in seconds, minutes, hours or days, of which there are two at least."""
+    for name, unit_s in (("days", TIMES_S["d"]), ("hours", TIMES_S["h"])):
+        if seconds >= 2 * unit_s:
+            return f"{number_words(seconds / unit_s)} {name}"
+    minute_s = TIMES_S["m"]
+    return f"{seconds / minute_s:.0f} minutes" if seconds >= 2 * minute_s else f"{seconds:.0f} s"
 
 
 def _scattered(made: ClaimMaker, gain: float) -> str | None:
@@ -224,9 +259,13 @@ def _scattered(made: ClaimMaker, gain: float) -> str | None:
     if rates is None:
         return None
     return (
-        f"one load, 4K random read at depth 1, gave {rates[0]:,.0f} and {rates[1]:,.0f} IOPS at "
-        "different times"
+        f"one load, 4K random read at depth 1, gave {number_words(rates[0])} and "
+        f"{number_words(rates[1])} IOPS at different times"
     )
+
+
+def _against(one: Figures, other: Figures) -> str:
+    return f"{number_words(one.iops)} against {value_words(other.iops, 'ios_per_s')}"
 
 
 def _threads(made: ClaimMaker) -> Claim | None:
@@ -244,7 +283,7 @@ def _threads(made: ClaimMaker) -> Claim | None:
     gain = figures[many].iops / figures[single].iops
     count = many.removeprefix("threads-")
     depth = made.depth(many)
-    rates = f"{figures[many].iops:,.0f} against {figures[single].iops:,.0f} IOPS"
+    rates = _against(figures[many], figures[single])
     keys: dict[str, Unit] = {many: "IOPS", single: "IOPS"}
     why = made.apart(many, single) or _scattered(made, gain)
     if why is not None:
@@ -266,7 +305,8 @@ def _threads(made: ClaimMaker) -> Claim | None:
     best = best_cell(figures, "read-1", "random-")
     is_more = best is not None and figures[best].iops > _MORE * figures[single].iops
     if best is not None and is_more and made.apart(best, single) is None:
-        words += f"; one thread at depth {made.depth(best)} completes {figures[best].iops:,.0f}"
+        words += f"; one thread at depth {made.depth(best)} completes "
+        words += number_words(figures[best].iops)
         keys[best] = "IOPS"
     return made.claim("threads", f"{words}.", keys)
 
@@ -281,7 +321,7 @@ def _caches(made: ClaimMaker) -> Claim | None:
     keys: dict[str, Unit] = {past: "IOPS", "cached": "IOPS"}
     why = made.apart_from_the_cache(past) or _scattered(made, gain)
     if why is not None:
-        rates = f"{figures['cached'].iops:,.0f} against {figures[past].iops:,.0f} IOPS"
+        rates = _against(figures["cached"], figures[past])
         words = (
             f"How much faster the system's own memory (page cache) is read is not known: it gave "
             f"{rates}, but {why}."
