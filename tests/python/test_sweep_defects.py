@@ -17,6 +17,9 @@ from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.sweep.experiment import Sweep, _Sweeping, sweep
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report.collect._sweep import sweep_side
+from fathom.report.figure import Figure
+from fathom.report.figures.heat_map import heat_map
+from fathom.report.material import GridCell, Material, Point, Side
 from fathom.runners import Figures, RunOutcome
 from fathom.store import Store
 from fathom.units import MIB
@@ -355,3 +358,69 @@ def test_a_sweep_whose_retried_cell_fails_again_says_what_it_said(kept: Store) -
     assert widths(again, found) == pytest.approx(widths(found, again), rel=1e-9)
     counts = [(one.probed, one.stood_apart, one.unprobed) for one in (found, again)]
     assert counts[0] == counts[1]
+
+
+def heat_of(kept: Store, found: Sweep, outcome: Any = None) -> Figure:  # noqa: ANN401
+    """Return the heat map of a sweep, or of another outcome of it."""
+    experiment = kept.experiments.get(found.experiment_id)
+    side = sweep_side(replace(experiment, outcome=outcome or experiment.outcome), None, [])
+    heat = heat_map(Material("x", "x", (side,), "now"))
+    assert isinstance(heat, Figure)
+    return heat
+
+
+def test_maps_of_latency_had_empty_cells_where_there_are_estimates(kept: Store) -> None:
+    # It was so: "empty cells failed or are still to be measured", and 12 had been interpolated.
+    plan, _ = plan_sweep(["x"], parse_axes(LOADS), seed=5)
+    found = sweep(kept, SimulatedDevice(SHAPES["saturation"], seed=5), plan)
+    heat = heat_of(kept, found)
+    assert "Cells whose number stands in brackets" in heat.caption
+    assert "mpty" not in heat.caption
+    assert [view.choice["Shown"] for view in heat.views][2:] == ["Mean latency", "99th percentile"]
+    names = ("latency_mean_ns", "latency_p99_ns")
+    for view, name in zip(heat.views[2:], names, strict=True):
+        rows = view.spec["data"]["values"]
+        assert all(row["value"] for row in rows)
+        told = {(row["y"], row["x"]): row for row in rows if row["inferred"]}
+        assert len(told) == len(inferred(found))
+        for cell in inferred(found):
+            assert cell.estimated_latency is not None
+            row = told[cell.parameters["threads"], cell.parameters["depth"]]
+            assert row["value"] == pytest.approx(cell.estimated_latency[name].value_ns, abs=0.01)
+            assert row["short"].startswith("(")
+    # No estimate stands where latencies of measured cells are compared.
+    side = sweep_side(kept.experiments.get(found.experiment_id), None, [])
+    points = [point for family in side.families for point in family.points]
+    assert any(not point.is_measured for point in points)
+    assert all(point.is_measured == (point.mean_ns is not None) for point in points)
+
+
+def test_a_map_names_the_reasons_of_empty_cells_that_occur_in_it(kept: Store) -> None:
+    plan, _ = plan_sweep(["x"], parse_axes({"threads": "1,2", "depth": "1..4"}))
+    found = sweep(kept, SimulatedDevice(SHAPES["saturation"]), plan)
+    outcome: Any = json.loads(json.dumps(kept.experiments.get(found.experiment_id).outcome))
+    start, end = "Each cell is one combination; more is darker.", "Choose above what"
+    assert heat_of(kept, found).caption.startswith(f"{start} {end}")
+    outcome["cells"][0]["figures"]["latency_p99_ns"] = None
+    heat = heat_of(kept, found, outcome)
+    assert heat.caption.startswith(f"{start} Empty cells have no such figure. {end}")
+    outcome["cells"][0] = {**outcome["cells"][0], "source": "failed", "figures": None, "iops": None}
+    heat = heat_of(kept, found, outcome)
+    assert heat.caption.startswith(f"{start} Empty cells failed. {end}")
+    outcome["cells"][1] = {"parameters": outcome["cells"][1]["parameters"], "source": "pending"}
+    heat = heat_of(kept, found, outcome)
+    assert "Empty cells failed or are still to be measured." in heat.caption
+
+
+def test_the_map_of_a_tuning_promised_that_what_it_left_out_would_be_measured() -> None:
+    def cell(threads: int, depth: int) -> GridCell:
+        point = Point("x", threads, depth, 4096, 0.0, 1e3 * depth, 4.0 * depth, mean_ns=1e5)
+        return GridCell({"threads": str(threads), "depth": str(depth)}, "measured", point)
+
+    loads = [cell(1, 1), cell(1, 4), cell(2, 4)]
+    side = Side("tuning e1", "tune", grid=tuple(loads), axes=("threads", "depth"))
+    heat = heat_map(Material("x", "x", (side,), "now"))
+    assert isinstance(heat, Figure)
+    assert "still to be measured" not in heat.caption
+    assert "Where there is no cell, that load was not measured." in heat.caption
+    assert "brackets" not in heat.caption

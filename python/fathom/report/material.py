@@ -81,7 +81,8 @@ class Family:
 class GridCell:
     """A cell of a sweep: its parameters by name, and its point unless it failed.
 
-    ``asked`` are all settings of its load; empty where nobody knows.
+    ``asked`` are all settings of its load; empty where nobody knows. ``estimated_ns`` are the
+    latencies of a cell that was not measured, by the names that ``Point`` has for measured ones.
     """
 
     parameters: Mapping[str, str]
@@ -91,6 +92,7 @@ class GridCell:
     iops_low: float | None = None
     iops_high: float | None = None
     asked: Mapping[str, object] = field(default_factory=dict, repr=False)
+    estimated_ns: Mapping[str, float] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

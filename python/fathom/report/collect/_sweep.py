@@ -184,6 +184,10 @@ def _cell(cell: Mapping[str, Any], plan: Mapping[str, Any]) -> GridCell:
         iops_low=cell.get("iops_low"),
         iops_high=cell.get("iops_high"),
         asked={} if request is None else asked_settings(request),
+        estimated_ns={
+            name.removeprefix("latency_"): one["value_ns"]
+            for name, one in (cell.get("estimated_latency") or {}).items()
+        },
     )
 
 

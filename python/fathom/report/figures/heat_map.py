@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["heat_map"]
 
-_CAPTION = (
-    "Each cell is one combination; more is darker. Cells whose number stands in brackets, or that "
-    "have a ring where there is no room for numbers, were not measured, but follow from their "
-    "neighbours; empty cells failed or are still to be measured. Choose above what the colour "
-    "shows{slices}."
+_INFERRED = (
+    "Cells whose number stands in brackets, or that have a ring where there is no room for "
+    "numbers, were not measured, but follow from their neighbours."
 )
 # What is upright, and what goes from left to right, if a sweep varies it.
 _PREFERENCE = ("block", "write", "threads", "depth")
@@ -61,8 +61,6 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
         return LeftOut("heat-map", "Heat map", why) if sides else None
     views = [view for side in swept for view in _views(material, side)]
     first = swept[0]
-    others = ", ".join(_others(first))
-    slices = f", and which slice ({others})" if others else ""
     cells = [(side, cell) for side in swept for cell in side.grid if side.axes == first.axes]
     columns = (
         *((Column("Of"),) if len(swept) > 1 else ()),
@@ -76,15 +74,56 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
     )
     upright, across = _pair(first)
     title = f"{upright.capitalize()} x {across}"
-    caption = _CAPTION.format(slices=slices)
-    figure = Figure("heat-map", title, caption, views, Table(columns, rows))
+    figure = Figure("heat-map", title, _caption(swept), views, Table(columns, rows))
     return marked(
         figure, [cell.point.marks if cell.point else () for _, cell in cells], material.found_names
     )
 
 
+def _caption(swept: Sequence[Side]) -> str:
+    """Return what the marks of these maps mean, of those that occur in them."""
+    cells = [cell for side in swept for cell in side.grid]
+    sentences = ["Each cell is one combination; more is darker."]
+    if any(cell.point and not cell.point.is_measured for cell in cells):
+        sentences.append(_INFERRED)
+    empty = _empty_words(cells)
+    sentences += [f"Empty cells {empty}."] if empty else []
+    if any(_has_gaps(side) for side in swept):
+        sentences.append("Where there is no cell, that load was not measured.")
+    others = ", ".join(_others(swept[0]))
+    slices = f", and which slice ({others})" if others else ""
+    return " ".join([*sentences, f"Choose above what the colour shows{slices}."])
+
+
+def _empty_words(cells: Sequence[GridCell]) -> str:
+    """Return why some cells of these maps are empty; nothing if none is."""
+    sources = {cell.source for cell in cells if cell.point is None}
+    points = [point for cell in cells if (point := _point(cell))]
+    drawn = [one for one in _SHOWN if any(map(one.value, points))]
+    is_part = any(not one.value(point) for one in drawn for point in points)
+    words = [
+        *(["failed"] if "failed" in sources else []),
+        *(["are still to be measured"] if sources - {"failed"} else []),
+        *(["have no such figure"] if is_part else []),
+    ]
+    return " or ".join(words)
+
+
+def _has_gaps(side: Side) -> bool:
+    """Whether not every combination is a cell, as of a tuning, which leaves loads out."""
+    combinations = math.prod(len(_values(side, name)) for name in side.axes)
+    return combinations > len({tuple(cell.parameters.items()) for cell in side.grid})
+
+
+def _point(cell: GridCell) -> Point | None:
+    """Return the point of a cell, of one that was not measured with its estimated latencies."""
+    estimated: dict[str, Any] = dict(cell.estimated_ns)
+    return None if cell.point is None else replace(cell.point, **estimated)
+
+
 def _cells(side: Side, cell: GridCell) -> tuple[Any, ...]:
-    known = (None,) * len(POINT_COLUMNS) if cell.point is None else point_cells(cell.point)
+    point = _point(cell)
+    known = (None,) * len(POINT_COLUMNS) if point is None else point_cells(point)
     source = f"{cell.source}: {cell.failure}" if cell.failure else cell.source
     run_id = cell.point.run_id if cell.point else None
     run = None if run_id is None else str(run_id)
@@ -112,7 +151,7 @@ def _views(material: Material, side: Side) -> Iterable[View]:
     others = _others(side)
     slices = [*product(*(_values(side, name) for name in others))]
     for shown in _SHOWN:
-        if not any(cell.point and shown.value(cell.point) for cell in side.grid):
+        if not any((point := _point(cell)) and shown.value(point) for cell in side.grid):
             continue
         for one in slices:
             held = dict(zip(others, one, strict=True))
@@ -129,7 +168,7 @@ def _views(material: Material, side: Side) -> Iterable[View]:
 def _spec(side: Side, cells: Sequence[GridCell], shown: _Shown) -> dict[str, Any]:
     upright, across = _pair(side)
     # One scale for all slices, so that they can be compared.
-    values = [shown.value(cell.point) for cell in side.grid if cell.point]
+    values = [shown.value(point) for cell in side.grid if (point := _point(cell))]
     known = [one for one in values if one]
     rows = [_row(cell, shown, upright, across) for cell in cells]
     x, y = (
@@ -181,9 +220,10 @@ def _colour(known: Sequence[float]) -> dict[str, Any]:
 
 
 def _row(cell: GridCell, shown: _Shown, upright: str, across: str) -> dict[str, Any]:
-    value = None if cell.point is None else shown.value(cell.point)
+    point = _point(cell)
+    value = None if point is None else shown.value(point)
     words = "" if not value else shown.words(value)
-    is_known = cell.point is not None and cell.point.is_measured
+    is_known = point is not None and point.is_measured
     return {
         "x": cell.parameters[across],
         "y": cell.parameters[upright],
