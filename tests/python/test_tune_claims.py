@@ -97,6 +97,20 @@ def test_a_confirmation_of_another_load_rests_on_the_runs_of_that_one() -> None:
     assert confirming_points(tuned(confirmation=None)) == []
 
 
+def test_the_range_of_the_knee_rested_on_the_best_load_s_runs_alone() -> None:
+    """Its ends, and what its noise was found from, may have been disturbed."""
+    where = {"low_threads": 1, "low_depth": 8, "high_threads": 1, "high_depth": 16}
+    confirmation = {**tuned()["confirmation"], "noise": 0.05}  # type: ignore[dict-item]
+    more = {"knee_range": where, "confirmation": confirmation}
+    outcome = tuned(**more, goal={"metric": "mean", "share": 0.03})
+    found = claimed(outcome, 1)["knee-range"]
+    # Those that confirmed depth 16, what it was compared with, and all at depth 8.
+    assert ids_of(found) == {1, 4, 6, 8, 10, 11, 12, 13}
+    assert found.weakened_by == ("suspended",)
+    assert found.text.endswith("Among the runs behind this: the process was suspended (certain).")
+    assert "Among the runs" not in claimed(outcome)["knee-range"].text
+
+
 def test_reasons_of_older_versions_rest_on_the_best_load_s_runs() -> None:
     found = claimed(tuned(reason_loads=[]))
     assert ids_of(found["reason"]) == {10, 13}

@@ -84,7 +84,7 @@ def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
         claims.append(told.claim("confirmation", _confirmation_words(outcome), rests))
     where = outcome.get("knee_range")
     if where:
-        claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
+        claims.append(_range_claim(outcome, where, told, evidence))
     claims += _reasons(outcome, told, evidence)
     count = len(best_points(outcome))
     if outcome.get("threads") is not None and count > 1:
@@ -120,6 +120,26 @@ def _reasons(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence
         _reason(text, told, evidence, _evidence_of(_points_at(outcome, named), outcome, told))
         for text, named in zip(texts, loads, strict=True)
     ]
+
+
+def _range_claim(
+    outcome: TuningOutcome, where: KneeRangeOutcome, told: ToldRuns, evidence: Sequence[Evidence]
+) -> Claim:
+    """Return between what the knee lies: by the noise of all that was confirmed, and by its ends.
+
+    What speaks against runs besides those of the headline stands in it.
+    """
+    ends = [
+        (where["low_threads"], where["low_depth"]),
+        (where["high_threads"], where["high_depth"]),
+    ]
+    points = [*confirming_points(outcome), *_points_at(outcome, ends)]
+    more = [one for one in _evidence_of(points, outcome, told) if one not in evidence]
+    known, found = (_doubts(told, one) for one in (evidence, more))
+    but = "; ".join(one.words for one in dict.fromkeys(found) if one not in known)
+    words = _range_words(outcome, where)
+    words = f"{words} Among the runs behind this: {but}." if but else words
+    return told.claim("knee-range", words, dict.fromkeys([*evidence, *more]))
 
 
 def _points_at(outcome: TuningOutcome, loads: Iterable[Sequence[int]]) -> list[PointOutcome]:
