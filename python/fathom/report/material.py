@@ -71,10 +71,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Family:
-    """Loads that differ in how many I/Os are under way only, rising; ``choice`` tells which."""
+    """Loads that differ in how many I/Os are under way only, rising; ``choice`` tells which.
+
+    ``knee_depth`` is that of one thread at which an assessment took the knee; None where none did.
+    """
 
     choice: Mapping[str, str]
     points: tuple[Point, ...]
+    knee_depth: int | None = None
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _side(
         advice=_advice(target["findings"]),
         runs=tuple(runs),
         is_judged=True,
-        families=_saturations(runs),
+        families=_saturations(runs, target.get("knees", {})),
         rounds=_rounds(target.get("steady")),
         tool=tool_of(runs),
         device=device_facts(runs),
@@ -174,15 +174,25 @@ def _commands(experiment: Experiment, runs: Sequence[ReportedRun]) -> tuple[str,
     return (again(experiment), *(run_command(one) for one in runs))
 
 
-def _saturations(runs: Sequence[ReportedRun]) -> tuple[Family, ...]:
-    """Return the loads of rising depth: random reads, which begin with the baseline, and others."""
+_SATURATIONS = {"random": "4K random read", "sequential": "512K sequential read"}
+
+
+def _saturations(
+    runs: Sequence[ReportedRun], knees: Mapping[str, int] | None = None
+) -> tuple[Family, ...]:
+    """Return the loads of rising depth: random reads, which begin with the baseline, and others.
+
+    ``knees`` are the depths at which the assessment went on to measure, as it knew them.
+    """
+    depths = {words: (knees or {}).get(name) for name, words in _SATURATIONS.items()}
     pairs: list[tuple[dict[str, str], Point]] = []
     for run in runs:
         family, _, depth = run.key.rpartition("-")
         if run.key == "read-1" or (family in ("random", "sequential") and depth.isdigit()):
-            words = "512K sequential read" if family == "sequential" else "4K random read"
+            words = _SATURATIONS.get(family, _SATURATIONS["random"])
             pairs.append(({"Load": words}, run.point))
-    return families_of(pairs)
+    found = families_of(pairs)
+    return tuple(replace(one, knee_depth=depths[one.choice["Load"]]) for one in found)
 
 
 def _sides_of_runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom import stats
+from fathom.findings.causes import BEFALLING_RULES
 from fathom.report import style
 from fathom.report._words import time_words
 from fathom.report.figure import Figure, LeftOut, Table, View
@@ -32,7 +33,7 @@ _CAPTION = (
     "Each point is one load; from left to right, more I/Os are under way at once. As long as the "
     "curves run flat, more load brings more I/Os for the same latency; where they turn upwards, "
     "I/Os only wait longer. The knee is the load of least mean latency among those within 3 % of "
-    "the greatest throughput."
+    "the greatest throughput, of the runs that nothing disturbed."
 )
 
 
@@ -43,32 +44,32 @@ def load_curve(material: Material) -> Figure | LeftOut | None:
     ):
         return None
     known = [
-        (choice, [one for one in family.points if one.mean_ns is not None])
+        (choice, [one for one in family.points if one.mean_ns is not None], family.knee_depth)
         for choice, family in families(material)
     ]
-    known = [(choice, points) for choice, points in known if len(points) > 1]
+    known = [one for one in known if len(one[1]) > 1]
     if not known:
         why = (
             "No latencies were measured at two or more loads that differ in depth or threads only."
         )
         return LeftOut(_NAME, _TITLE, why)
-    choices = [choice for choice, _ in known]
+    choices = [choice for choice, *_ in known]
     rows = tuple(
-        (*choice.values(), *point_cells(point)) for choice, points in known for point in points
+        (*choice.values(), *point_cells(point)) for choice, points, _ in known for point in points
     )
     return Figure(
         _NAME,
         _TITLE,
         _CAPTION,
-        [*_together(known), *(View(_spec(points), choice) for choice, points in known)],
+        [*_together(known), *(View(_spec(points, knee), choice) for choice, points, knee in known)],
         Table((*side_columns(choices), *POINT_COLUMNS), rows),
     )
 
 
-def _together(known: Sequence[tuple[dict[str, str], list[Point]]]) -> list[View]:
+def _together(known: Sequence[tuple[dict[str, str], list[Point], int | None]]) -> list[View]:
     """Return the curves of all targets in one picture, for each load that several have."""
     loads: dict[tuple[tuple[str, str], ...], dict[str, list[Point]]] = {}
-    for choice, points in known:
+    for choice, points, _ in known:
         if "Of" in choice:
             load = tuple((name, value) for name, value in choice.items() if name != "Of")
             loads.setdefault(load, {})[choice["Of"]] = points
@@ -105,8 +106,16 @@ def _spec_of_all(curves: Mapping[str, Sequence[Point]]) -> dict[str, Any]:
     return style.whole(style.sized({"layer": layers}, 300), rows) | {"transform": [*TOLD]}
 
 
-def knee_of(points: Sequence[Point]) -> Point:
-    """Return the knee of loads whose latency is known."""
+def knee_of(points: Sequence[Point], depth: int | None = None) -> Point:
+    """Return the knee of loads whose latency is known.
+
+    That is the load of one thread at ``depth``, if an assessment took that for the knee; else the
+    knee of the runs that nothing disturbed, or of all of them if there are not two such.
+    """
+    taken = next((one for one in points if (one.threads, one.depth) == (1, depth)), None)
+    if taken is not None:
+        return taken
+    points = _undisturbed(points)
     by_load = {point.outstanding: point for point in points}
     return by_load[
         int(
@@ -117,10 +126,18 @@ def knee_of(points: Sequence[Point]) -> Point:
     ]
 
 
-def _spec(points: Sequence[Point]) -> dict[str, Any]:
+def _undisturbed(points: Sequence[Point]) -> Sequence[Point]:
+    """Return the points whose runs were not disturbed by more than all of them were."""
+    marks = [BEFALLING_RULES & {*one.marks} for one in points]
+    common = frozenset.intersection(*marks)
+    kept = [one for one, mine in zip(points, marks, strict=True) if mine == common]
+    return kept if len(kept) > 1 else points
+
+
+def _spec(points: Sequence[Point], knee_depth: int | None) -> dict[str, Any]:
     rows = latency_rows(points, list(LATENCIES))
     names = [name for name in LATENCIES if any(row["series"] == name for row in rows)]
-    knee = knee_of(points)
+    knee = knee_of(points, knee_depth)
     x = style.metric("iops", style.count_axis("IOPS"), ticks=6)
     shared = {
         "x": x,
