@@ -221,6 +221,8 @@ MAKERS = {
     "experiments/tune/_confirm.py",
     "experiments/tune/_reasons.py",
     "experiments/compare/_of_imported.py",
+    # What the SNIA's rule says of repetitions and of rounds.
+    "experiments/steady_words.py",
 }
 SHOWN = ("cli", "report", "experiments")
 UNITS = (" IOPS", " MiB/s", " us", " µs", "times the", " % (")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fabricated import fabricated
 from fathom.cli.commands.repeat import _row, _sentences
-from fathom.experiments.repeat import Repetition, summarise
+from fathom.experiments.repeat import RepeatPolicy, Repetition, summarise
 from fathom.report.collect.gather import ReportError, gather
 from fathom.runners.saving import save_run
 from fathom.stats.steadiness import find_steadiness
@@ -32,12 +32,12 @@ def repeated(rates: Sequence[float]) -> Repetition:
 def test_few_runs_are_not_called_unsteady_and_free_of_drift() -> None:
     """Of 2 runs it said *not reached*, *2 rounds tell nothing* and *drift: none*."""
     found = repeated([1000.0, 1010.0])
-    said = " ".join(_sentences(found))
+    said = " ".join(_sentences(found, RepeatPolicy()))
     assert "Steady state" not in said
     assert "2 rounds tell nothing, it takes 5" in said
     assert _row("iops", found.metrics["iops"])[-1] == "-"
     enough = repeated([1000.0, 1010.0] * 5)
-    said = " ".join(_sentences(enough))
+    said = " ".join(_sentences(enough, RepeatPolicy()))
     assert "Steady state by the SNIA rules, a run being a round: reached in run 5" in said
     assert _row("iops", enough.metrics["iops"])[-1] == "none"
 

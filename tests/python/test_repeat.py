@@ -93,6 +93,7 @@ def test_an_outlier_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     found = repeat(store, ["x"], RepeatPolicy(most=10))
     (outlier,) = found.metrics["iops"].outliers
     assert outlier.index == 3
+    assert outlier.deviations is not None
     assert outlier.deviations < -10
 
 

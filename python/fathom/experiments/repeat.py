@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from fathom._frames import Columns, Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
 from fathom._tables import METRICS, metric_rows
 from fathom.experiments._latency_asked import refuse_unmeasured
+from fathom.experiments._percentiles import ROUNDING, Percentiles
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, ends_by_amount, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
 from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
+from fathom.experiments.steady_words import STEADY_FIGURES
 from fathom.experiments.told_runs import told_runs
 from fathom.metrics import check_share, metric_column, quantile_of, run_value
 from fathom.runners import NativeRunner
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from fathom.engine import EventCallback
     from fathom.experiments.progress import Progress
     from fathom.result import Result
-    from fathom.store import RunSummary, Store
+    from fathom.store import Experiment, RunSummary, Store
 
 __all__ = [
     "MetricSummary",
@@ -63,11 +65,8 @@ __all__ = [
 
 # What the specification of steady state tracks, and what an application feels.
 TRACKED = ("iops", "mib_per_s", "mean", "p99", "p999")
-_STEADY = ("iops", "mib_per_s", "p99")
 _LEAST_FOR_DRIFT = 8
 _LEAST_PILOT = 2
-# The mean of all runs differs a little from the pilot's, by which their number was planned.
-_ROUNDING = 1.05
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,11 @@ class RepeatPolicy:
             raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
         check_share("precision", self.relative_half_width)
         check_share("confidence", self.confidence)
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Self:
+        """Read the policy of an experiment's plan."""
+        return cls(**{one.name: experiment.plan[one.name] for one in fields(cls)})
 
     def refuse_unmeasured(self, arguments: Sequence[str]) -> None:
         """Refuse a metric of latency that runs of our engine would not measure.
@@ -221,9 +225,9 @@ def summarise(
             steadiness=find_steadiness(known),
             is_averaged=quantile is not None and merged is None,
         )
-    if any(metric not in series for metric in _STEADY):
+    if any(metric not in series for metric in STEADY_FIGURES):
         return metrics, None
-    return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
+    return metrics, find_steady_state({metric: series[metric] for metric in STEADY_FIGURES})
 
 
 def repeat(  # noqa: PLR0913 - All but the first three have defaults and names.
@@ -314,7 +318,8 @@ def resume_repeat(  # noqa: PLR0913 - All but the first two have defaults and na
         If the store has no such experiment.
 
     """
-    plan = store.experiments.get(experiment_id).plan
+    experiment = store.experiments.get(experiment_id)
+    plan = experiment.plan
     other = other_runner(plan.get("runner"), store, permission)
     own = NativeRunner(store, on_event=on_event, permission=permission)
 
@@ -325,8 +330,18 @@ def resume_repeat(  # noqa: PLR0913 - All but the first two have defaults and na
     session = Session(store, experiment_id, other or own, on_progress=told)
     session.resume("repeat", "is a {}, no repetition")
     with damage_told(experiment_id):
-        policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+        policy = RepeatPolicy.of(experiment)
         values = [run_value(run, policy.metric) for run in session.runs()]
+        percentiles = Percentiles(lambda run_id: store.runs.get(run_id).result)
+
+        def wanted_runs(count: int) -> int | None:
+            return percentiles.wanted_runs(
+                [run.id for run in session.runs()][:count],
+                policy.metric,
+                relative_half_width=policy.relative_half_width,
+                confidence=policy.confidence,
+            )
+
         repeater = Repeater(
             policy,
             plan["arguments"],
@@ -334,6 +349,7 @@ def resume_repeat(  # noqa: PLR0913 - All but the first two have defaults and na
             values,
             label=plan.get("label", ""),
             runner=plan.get("runner") or "fathom",
+            wanted_runs=wanted_runs,
         )
         failure = session.run(repeater.strategy(), repeater.forecast)
         return _concluded(session, policy, repeater.planned, failure)
@@ -344,6 +360,8 @@ class Repeater:
     """The same run again, until its policy is content; the outcome is why it ended early.
 
     ``value_of`` gives the figure of a run that decides, ``values`` are those of earlier sessions.
+    ``wanted_runs`` says how many runs a percentile of all I/Os needs, by so many of the first runs;
+    None if that is another figure, or cannot be told.
     """
 
     policy: RepeatPolicy
@@ -352,6 +370,7 @@ class Repeater:
     values: list[float | None] = field(default_factory=list)
     label: str = ""
     runner: str = "fathom"
+    wanted_runs: Callable[[int], int | None] = lambda _count: None
     planned: int | None = None
     durations_s: list[float] = field(default_factory=list)
     failed: int = 0
@@ -385,12 +404,18 @@ class Repeater:
         return Forecast(done, expected, self.failed, low_s, low_s, high_s)
 
     def _plan(self) -> None:
-        """Decide how many runs there will be, once as many are done as were planned."""
+        """Decide how many runs there will be, once as many are done as were planned.
+
+        The first runs tell it, so that it is the same after a kill, however many are done by then.
+        """
         done = len(self.values)
         if self.planned is None and done >= self.policy.pilot:
             self.planned = self._of_pilot()
-        if self.planned is not None and done >= self.planned:
-            self.planned = self._extended()
+        while self.planned is not None and done >= self.planned:
+            extended = self._extended(self.planned)
+            if extended <= self.planned:
+                break
+            self.planned = extended
 
     def _of_pilot(self) -> int:
         """Return how many runs there will be; the first ones tell it, however many there are."""
@@ -399,28 +424,38 @@ class Repeater:
         if len(known) < policy.pilot:
             # No such figure, as p99 without -L: more runs would not bring it.
             return policy.pilot
-        wanted = planned_count(
-            known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
-        )
+        wanted = self.wanted_runs(policy.pilot)
+        if wanted is None:
+            wanted = planned_count(
+                known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
+            )
         return min(wanted, policy.most)
 
-    def _extended(self) -> int:
-        """Return how many runs there will be, as the noise of those that are done asks for more.
+    def _extended(self, count: int) -> int:
+        """Return how many runs there will be, as the noise of the first so many asks for more.
 
         It is known by the order and the shape of the runs alone, of which the mean of independent
-        normal runs is independent: their interval covers as if the number had been fixed.
+        normal runs is independent: their interval covers as if the number had been fixed. That of a
+        percentile is asked for its width, which the pilot has planned.
         """
-        policy, done = self.policy, len(self.values)
-        known = [value for value in self.values if value is not None]
-        if len(known) < done or quantile_of(policy.metric) is not None:
-            return done
+        policy = self.policy
+        known = [value for value in self.values[:count] if value is not None]
+        if len(known) < count:
+            return count
+        if quantile_of(policy.metric) is not None:
+            wanted = float(self.wanted_runs(count) or count)
+        else:
+            wanted = self._wanted_for_noise(known)
+        return min(max(int(np.ceil(wanted)), count), max(policy.most, count))
+
+    def _wanted_for_noise(self, known: Sequence[float]) -> float:
+        policy, count = self.policy, len(known)
         found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
-        wanted = float(done)
         if found.noise or not found.is_tested:
-            wanted = found.needed or done
-        elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
-            wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2
-        return min(max(int(np.ceil(wanted)), done), max(policy.most, done))
+            return found.needed or count
+        if found.relative_half_width > policy.relative_half_width * ROUNDING:
+            return count * (found.relative_half_width / policy.relative_half_width) ** 2
+        return count
 
 
 def _concluded(
@@ -439,13 +474,14 @@ def _concluded(
     precise = (
         planned is not None
         and judged is not None
-        and judged.estimate.relative_half_width <= policy.relative_half_width * _ROUNDING
+        and judged.estimate.relative_half_width <= policy.relative_half_width * ROUNDING
     )
     sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
     outcome: dict[str, object] = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
         # Fewer rounds than the rules look at tell nothing.
         "is_steady": steady.is_steady if steady is not None and steady.checks else None,
+        "steady": asdict(steady) if steady is not None and steady.checks else None,
         "is_precise": precise,
         "sentences": sentences,
     }

@@ -23,6 +23,7 @@ _GREATEST_OUTLIER_SHARE = 0.2
 # Rosner's critical values hold their level from 15 values on; below, several steps are each tested
 # at their share of the level.
 _EXACT_FROM = 15
+_ROUNDING = 1e-12
 
 
 def coefficient_of_variation(values: Values) -> float:
@@ -46,11 +47,12 @@ class Outlier:
     """One value that does not belong to the others; ``deviations`` is how far off it is.
 
     The unit is the standard deviation of the values without the outliers; the sign tells the side.
+    It is None where those do not differ from each other, and so have no such unit.
     """
 
     index: int
     value: float
-    deviations: float
+    deviations: float | None
 
 
 def find_outliers(values: Values, *, level: float = 0.05) -> list[Outlier]:
@@ -71,10 +73,12 @@ def find_outliers(values: Values, *, level: float = 0.05) -> list[Outlier]:
     found = removed[:beyond]
     rest = np.delete(series, found)
     centre, deviation = float(rest.mean()), float(rest.std(ddof=1))
-    unit = deviation or float("nan")
+    # Equal values deviate from their mean by its rounding alone, which is no unit.
+    unit = deviation if deviation > _ROUNDING * abs(centre) else None
     return [
-        Outlier(index, float(series[index]), (float(series[index]) - centre) / unit)
+        Outlier(index, value, None if unit is None else (value - centre) / unit)
         for index in sorted(found)
+        for value in (float(series[index]),)
     ]
 
 

@@ -11,6 +11,7 @@ import typer
 
 import fathom
 from fathom import tools
+from fathom._finite import finite
 from fathom._permission import refuse_permissions
 from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
@@ -167,7 +168,7 @@ def _again(store: Store, wish: Turns) -> TurnsComparison:
 
 def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        typer.echo(json.dumps(finite(found.as_dict()), indent=2, allow_nan=False))
         return
     pairs = len(found.a_run_ids)
     if found.comparison is None:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 import fathom
+from fathom._finite import finite
 from fathom._permission import Permission
 from fathom.cli.commands._prepare_do import (
     Conditioning,
@@ -83,7 +84,8 @@ def look(
                     experiment_id, "complete", outcome=preparing.look_data(one)
                 )
     if as_json:
-        typer.echo(json.dumps([preparing.look_data(one) for one in found], indent=2))
+        told = finite([preparing.look_data(one) for one in found])
+        typer.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         for one in found:
             show_look(one)

@@ -11,6 +11,7 @@ import typer
 import fathom
 from fathom import experiments
 from fathom._digits import known_words, last_place, measured_place, place_words
+from fathom._finite import finite
 from fathom._permission import typed
 from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._repeat_prepared import (
@@ -37,13 +38,15 @@ from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import resumed_by, tell_fleet, then_resumed_by
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, text_table
-from fathom.units import clock_words, counted
+from fathom.experiments.figure_words import figure_words
+from fathom.experiments.steady_words import steady_words
+from fathom.units import clock_words, counted, rate_words
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.experiments.prepare import Estimate
     from fathom.experiments.repeat import MetricSummary, RepeatPolicy, Repetition
-    from fathom.stats import Drift
+    from fathom.stats import Drift, Outlier
     from fathom.store import Store
 
 __all__ = ["repeat"]
@@ -232,7 +235,7 @@ def _experiment_id(store: Store, reference: str) -> int:
 
 def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
         return
     columns = ("", "value>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
     rows = [_row(name, one) for name, one in found.metrics.items()]
@@ -241,7 +244,8 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
         console().print(
             text_table(counted(len(found.run_ids), "run"), columns, rows, spare=("median", "CoV %"))
         )
-    for sentence in _sentences(found):
+    policy = experiments.RepeatPolicy.of(store.experiments.get(found.experiment_id))
+    for sentence in _sentences(found, policy):
         typer.echo(sentence)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
 
@@ -269,19 +273,16 @@ def _drift_words(found: Drift | None) -> str:
     return _two_digits(100 * found.share, sign=True) if found.is_drifting else "none"
 
 
-def _sentences(found: Repetition) -> list[str]:
+def _sentences(found: Repetition, policy: RepeatPolicy) -> list[str]:
     sentences = [claim.text for claim in found.claims]
     for name, one in found.metrics.items():
         for outlier in one.outliers:
             run_id = found.run_ids[outlier.index]
-            sentences.append(
-                f"Run {run_id} is an outlier of {name}: {abs(outlier.deviations):.1f} deviations "
-                f"{'above' if outlier.deviations > 0 else 'below'} the others."
-            )
-    # Fewer rounds than the rules look at are named below.
+            words = _apart_words(name, one, outlier)
+            sentences.append(f"Run {run_id} is an outlier of {name}: {words}.")
+    # Fewer rounds than the rules look at tell nothing.
     if found.steady is not None and found.steady.checks:
-        words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
-        sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
+        sentences.append(steady_words(found.steady, len(found.run_ids)))
     judged = found.metrics.get("iops")
     if judged is not None and judged.steadiness is not None:
         sentences.append(f"All {len(found.run_ids)} runs, iops: {judged.steadiness.words}.")
@@ -292,14 +293,31 @@ def _sentences(found: Repetition) -> list[str]:
     ]
     sentences += found.sentences
     if not found.is_precise and found.failure is None:
-        sentences.append(_not_precise(found))
+        sentences.append(_not_precise(found, policy))
     return sentences
 
 
-def _not_precise(found: Repetition) -> str:
-    if any(not one.estimate.can_tell for one in found.metrics.values()):
+def _apart_words(name: str, one: MetricSummary, outlier: Outlier) -> str:
+    """Return how far an outlier is off; by its value, where the other runs are all equal."""
+    side = "above" if outlier.value > one.median else "below"
+    if outlier.deviations is not None:
+        return f"{rate_words(abs(outlier.deviations))} deviations {side} the others"
+    # Outliers are few, so that the median is what the others have in common.
+    value, usual = (figure_words(name, each) for each in (outlier.value, one.median))
+    others = "all the others" if len(one.outliers) == 1 else "all that are not outliers"
+    return f"{value}, {side} {others}, which are {usual}"
+
+
+def _not_precise(found: Repetition, policy: RepeatPolicy) -> str:
+    """Return why the figure that was to be known is known less well, and what helps."""
+    judged = found.metrics.get(policy.metric)
+    if judged is None:
+        return f"No run has the figure that was to be known, {policy.metric}."
+    if not judged.estimate.can_tell:
         return "The interval is wider than requested, or there is none: see above."
-    return "The interval is wider than requested: allow more runs (--most)."
+    if len(found.run_ids) >= policy.most:
+        return "The interval is wider than requested: allow more runs (--most)."
+    return "The interval is wider than requested: make longer runs (-d), or a larger --pilot."
 
 
 def _two_digits(value: float, *, sign: bool = False) -> str:

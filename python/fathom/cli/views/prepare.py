@@ -11,6 +11,7 @@ import typer
 from fathom import _packages
 from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
+from fathom.experiments.steady_words import check_words
 from fathom.units import MIB, clock_words, size_words
 
 if TYPE_CHECKING:
@@ -174,15 +175,14 @@ def show_written(found: Written, path: str, store_name: str) -> None:
 
 def show_settled(found: Settled, store_name: str) -> None:
     """Say whether the SNIA's rule was kept, and what our own test says of all rounds."""
-    if found.steady is not None and found.steady.is_steady:
-        typer.echo(f"The SNIA's rule of steady state is kept in round {found.rounds}:")
-        for name, check in found.steady.checks.items():
-            typer.echo(
-                f"  {name}: average {check.average:,.1f}, range {100 * check.range_share:.1f} % "
-                f"(at most 20), slope over the window {100 * check.fit_share:.1f} % (at most 10)"
-            )
-    else:
-        typer.echo(f"The SNIA's rule of steady state is not kept after {found.rounds} rounds.")
+    checks = found.steady.checks if found.steady is not None else {}
+    kept = found.steady is not None and found.steady.is_steady
+    words = (
+        f"is kept in round {found.rounds}" if kept else f"is not kept after {found.rounds} rounds"
+    )
+    typer.echo(f"The SNIA's rule of steady state {words}{':' if checks else '.'}")
+    for name, check in checks.items():
+        typer.echo(f"  {check_words(name, check)}")
     for name, judged in found.steadiness.items():
         typer.echo(f"All {found.rounds} rounds, {name}: {judged.words}.")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store_name}")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from fathom.experiments.compare.claims import FIGURES
 from fathom.experiments.compare.gate import verdict_words
-from fathom.report._words import time_words
+from fathom.experiments.figure_words import figure_words
 from fathom.report.collect._again import again
 from fathom.report.collect._runs import repeat_side, run_command
 from fathom.report.material import Change, KeyNumber, Verdict
-from fathom.units import counted, rate_words
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,10 +100,8 @@ def _titled(name: str) -> str:
 
 
 def _text(metric: str, value: float) -> str:
-    kind = metric.rpartition(".")[2]
-    if kind == "iops":
-        return rate_words(value)
-    return f"{rate_words(value)} MiB/s" if kind == "mib_per_s" else time_words(value)
+    # The name of a number says that it is one of IOPS.
+    return figure_words(metric, value, micro="µs").removesuffix(" IOPS")
 
 
 def _sentences(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from fathom.experiments.steady_words import check_words
 from fathom.report.collect._runs import advice_of, device_facts, run_command, tool_of
 from fathom.report.material import KeyNumber, Part, Rounds, Side, Verdict, WrittenPiece
 from fathom.stats.steadiness import steadiness_words
+from fathom.stats.steady import WindowCheck
 from fathom.units import rate_words, size_words
 
 if TYPE_CHECKING:
@@ -202,9 +204,7 @@ def settled_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
         headline = f"The SNIA's rule is not kept after {outcome['rounds']} rounds."
     checks = (steady or {}).get("checks", {})
     sentences = tuple(
-        f"{name}: average {one['average']:,.1f}, range {_PERCENT * one['range_share']:.1f} % (at "
-        f"most 20), slope over the window {_PERCENT * one['fit_share']:.1f} % (at most 10)."
-        for name, one in checks.items()
+        f"{check_words(name, WindowCheck(**one), micro='µs')}." for name, one in checks.items()
     ) + tuple(
         f"All rounds, {name}: {steadiness_words(one['verdict'], one['reason'])}."
         for name, one in outcome.get("steadiness", {}).items()

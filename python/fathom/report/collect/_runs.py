@@ -13,6 +13,7 @@ from fathom._claims import ToldRuns, doubts_of
 from fathom._tails import few_words
 from fathom.experiments.repeat_claims import KnownRate, rate_sentence
 from fathom.experiments.session import one_reason
+from fathom.experiments.steady_words import is_steady_words, steady_words
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
 from fathom.metrics import interval_series
@@ -21,7 +22,7 @@ from fathom.report.collect._points import carried_tails_ns, families_of
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.runners import OWN_TOOL
 from fathom.stats.steadiness import steadiness_words
-from fathom.stats.steady import WINDOW_ROUNDS
+from fathom.stats.steady import WINDOW_ROUNDS, SteadyState, WindowCheck, find_steady_state
 from fathom.units import NS_PER_MS, block_words, counted, rate_words, size_words
 
 if TYPE_CHECKING:
@@ -360,13 +361,14 @@ def repeat_side(
     runs = [_with_marks(one) for one in runs]
     metrics = (outcome or {}).get("metrics", {})
     rates = tuple(one.point.iops for one in runs)
+    headline, sentences = _repeat_sentences(outcome, runs)
     rounds = (
         (Rounds(f"{runs[0].label}: IOPS", "run", rates),) if len(rates) >= _LEAST_ROUNDS else ()
     )
     return Side(
         name=name,
         verb="repeat",
-        verdict=Verdict(name, *_repeat_sentences(outcome, runs)),
+        verdict=Verdict(name, headline, (*sentences, *_alone(rates, outcome))),
         numbers=_repeat_numbers(metrics, len(runs)),
         advice=advice_of(runs),
         runs=tuple(runs),
@@ -395,11 +397,9 @@ def _repeat_sentences(
     known = KnownRate(*(found["estimate"][name] for name in names))
     first = str(claims[0]["text"]) if claims else rate_sentence(len(runs), known)
     more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
-    steady = outcome.get("is_steady")
     # Older versions judged fewer rounds than the rules look at.
-    if steady is not None and len(runs) >= WINDOW_ROUNDS:
-        rule = "by the SNIA rules, each run being a round"
-        more.append(f"The rate was {'steady' if steady else 'not steady'} {rule}.")
+    if len(runs) >= WINDOW_ROUNDS:
+        more += _steady_sentences(outcome, len(runs))
     judged = found.get("steadiness")
     if judged:
         more.append(f"All runs: {steadiness_words(judged['verdict'], judged['reason'])}.")
@@ -408,6 +408,28 @@ def _repeat_sentences(
         more.append(f"Far from the others: run {words}.")
     more += outcome.get("sentences", ())
     return first, tuple(more)
+
+
+def _steady_sentences(outcome: Mapping[str, Any], count: int) -> list[str]:
+    """Return whether all tracked figures were steady, if that is known; older stores tell less."""
+    is_steady, found = outcome.get("is_steady"), outcome.get("steady")
+    if is_steady is None:
+        return []
+    if found is None:
+        return [is_steady_words(is_steady=is_steady)]
+    checks = {name: WindowCheck(**one) for name, one in found["checks"].items()}
+    return [steady_words(SteadyState(**{**found, "checks": checks}), count)]
+
+
+def _alone(rates: Sequence[float], outcome: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return that IOPS alone keep the rule, as their figure shows it, where not all figures do."""
+    if len(rates) < WINDOW_ROUNDS or (outcome or {}).get("is_steady") is not False:
+        return ()
+    found = find_steady_state({"iops": rates})
+    if not found.is_steady:
+        return ()
+    first = found.rounds - WINDOW_ROUNDS + 1
+    return (f"The rate alone (IOPS) keeps the rules in runs {first} to {found.rounds}.",)
 
 
 def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:
