@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._addresses import is_address
 from fathom.report import style
 from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
@@ -19,9 +20,29 @@ __all__ = ["cache_step"]
 
 _CAPTION = (
     "Mean latency of single random reads of 4 KiB within the first part of the target, by the "
-    "size of that part, and through the page cache of this machine. A step from one size to the "
-    "next is a cache of the device or controller that the larger part no longer fits into."
+    "size of that part{cached}."
 )
+_CACHED = ", and through the page cache of this machine"
+_STEP = "A step from one size to the next"
+_DEVICE = (
+    f"{_STEP} is a cache of the device or controller that the larger part no longer fits into."
+)
+_PAGE_CACHE = (
+    "All of these reads went through the page cache of this machine, which its file system does "
+    f"not let them past. {_STEP} is that memory, or a cache of the device or controller, that the "
+    "larger part no longer fits into."
+)
+_ELSEWHERE = (
+    "Findings say that something else than the device answered reads. "
+    f"{_STEP} can be the memory of a host, as well as a cache of the device or controller, that "
+    "the larger part no longer fits into."
+)
+_SERVED = (
+    f"{_STEP} is the memory of the host that serves the target, or a cache of its device or "
+    "controller, that the larger part no longer fits into."
+)
+# What says that memory of this host, or of one beneath it, answered.
+_OTHERS = frozenset({"page-cache", "not-the-device"})
 
 
 def cache_step(material: Material) -> Figure | LeftOut | None:
@@ -52,7 +73,31 @@ def cache_step(material: Material) -> Figure | LeftOut | None:
         for name, point in found
     )
     views = [View(_spec(found), {"Of": side.name} if many else {}) for side, found in known]
-    return Figure("cache-step", "Cache effects", _CAPTION, views, Table(columns, rows))
+    return Figure("cache-step", "Cache effects", _caption(known), views, Table(columns, rows))
+
+
+def _caption(known: Sequence[tuple[Side, list[tuple[str, Point]]]]) -> str:
+    """Return what is drawn, and which cache a step can be, of each target where these differ."""
+    causes: dict[str, list[str]] = {}
+    for side, _ in known:
+        causes.setdefault(_cause(side), []).append(side.name)
+    cached = _CACHED if any(side.run("cached") for side, _ in known) else ""
+    told = [
+        words if len(causes) == 1 else f"{' and '.join(names)}: {words}"
+        for words, names in causes.items()
+    ]
+    return " ".join([_CAPTION.format(cached=cached), *told])
+
+
+def _cause(side: Side) -> str:
+    """Return what a step from one size to the next is on this side."""
+    runs = [one for one in side.runs if one.key == "read-1" or one.key.startswith("set-")]
+    if any(one.asked.get("caching") == "cached" for one in runs):
+        return _PAGE_CACHE
+    if any(_OTHERS & {*one.marks} for one in runs):
+        return _ELSEWHERE
+    paths = [str(one["path"]) for run in runs for one in run.beneath if one.get("path")]
+    return _SERVED if any(map(is_address, paths)) else _DEVICE
 
 
 def _sets(side: Side) -> list[tuple[str, Point]]:
