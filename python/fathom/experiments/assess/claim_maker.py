@@ -187,7 +187,9 @@ def why_not_most(
     disturbed = _disturbed(mine)
     if disturbed:
         return f"whether it completes more is not known: {disturbed}"
-    if any(_GREW in rules_of(one) for one in mine):
+    # Of a step below the deepest, those behind it tell where it ended.
+    rising = [one for one in mine if one.cell.saturates]
+    if rising and _GREW in rules_of(rising[-1]):
         return "with more outstanding it may complete more: the last step still brought much"
     return ""
 
