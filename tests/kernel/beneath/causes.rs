@@ -174,7 +174,8 @@ fn a_limit_of_ios_is_told_where_it_was_measured() {
     let result = (0..8).map(|_| run()).find(|result| ios(result) >= 297).unwrap_or_else(run);
     let told = evidence(&result, "io_limited");
     assert!(told.contains("allows 300 reads per second of"), "{told}");
-    let words = if ios(&result) >= 297 { "the limit was measured" } else { "the limit may have been" };
+    let words =
+        if ios(&result) >= 297 { "the limit was measured" } else { "the limit may have been" };
     assert!(told.contains(words) && told.contains(", and not the device"), "{told}");
     assert!((200..=400).contains(&ios(&result)), "{}", ios(&result));
     assert!(!is_told(&group.measure(&bench, "-b4K -r -o4 -Su -g100i t.dat"), "io_limited"));
