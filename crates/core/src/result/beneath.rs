@@ -1,5 +1,7 @@
 //! What the layers beneath the targets saw of the load, beside what the tool itself counted.
 
+mod answers;
+mod flows;
 mod make;
 mod origin;
 #[cfg(test)]
@@ -8,8 +10,9 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(super) use answers::is_of_all;
+pub(super) use flows::SEEN;
 pub(super) use make::of_span;
-pub(super) use origin::{SEEN, is_of_all};
 
 use crate::beneath::{
     BY_PROCESS, Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, OVER_NETWORK_DISK,
@@ -126,6 +129,19 @@ pub struct Asked {
     pub write_ios: u64,
     /// Bytes of these.
     pub write_bytes: u64,
+    /// Trims.
+    #[serde(default)]
+    pub trim_ios: u64,
+    /// Bytes of these, which were given back.
+    #[serde(default)]
+    pub trim_bytes: u64,
+}
+
+impl Asked {
+    /// Whether nothing was asked, or nothing of it completed.
+    pub(crate) fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
 }
 
 /// Where the figures of a target come from.

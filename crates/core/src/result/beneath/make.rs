@@ -7,7 +7,7 @@ use crate::beneath::{
     Counters, Edge, GroupReading, IoLimit, Layers, Observation, ProcessTime, Reading,
 };
 use crate::plan::SpanPlan;
-use crate::result::TimeSpanResult;
+use crate::result::{DirectionResult, TimeSpanResult};
 use crate::units::per_second;
 
 /// Other processes that are named.
@@ -80,11 +80,16 @@ fn origins(layers: &Layers, span: &TimeSpanResult) -> Vec<TargetOrigin> {
 
 fn asked(span: &TimeSpanResult, target: u32) -> Asked {
     let uses = span.threads.iter().flat_map(|thread| &thread.targets);
-    uses.filter(|used| used.target == target).fold(Asked::default(), |sum, used| Asked {
-        read_ios: sum.read_ios + used.read.ios,
-        read_bytes: sum.read_bytes + used.read.bytes,
-        write_ios: sum.write_ios + used.write.ios,
-        write_bytes: sum.write_bytes + used.write.bytes,
+    uses.filter(|used| used.target == target).fold(Asked::default(), |sum, used| {
+        let trim = |number: fn(&DirectionResult) -> u64| used.trim.as_deref().map_or(0, number);
+        Asked {
+            read_ios: sum.read_ios + used.read.ios,
+            read_bytes: sum.read_bytes + used.read.bytes,
+            write_ios: sum.write_ios + used.write.ios,
+            write_bytes: sum.write_bytes + used.write.bytes,
+            trim_ios: sum.trim_ios + trim(|one| one.ios),
+            trim_bytes: sum.trim_bytes + trim(|one| one.bytes),
+        }
     })
 }
 

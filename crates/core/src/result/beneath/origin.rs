@@ -1,62 +1,22 @@
 //! Whether the figures of a target are a device's, and if not, whose.
 
+use super::answers::of_all;
+use super::flows::{Came, Direction, Flow, HARDLY, SEEN, Witness};
 use super::{AnsweredBy, Asked, Beneath, LayerUse, TargetOrigin};
-use crate::beneath::{Counters, LayerKind};
+use crate::beneath::LayerKind;
 use crate::plan::SpanPlan;
 use crate::result::TimeSpanResult;
-use crate::result::warnings::caching::ends_in_cache;
-use crate::result::warnings::words::{grouped, size};
+use crate::result::warnings::words::size;
 
-/// From this share of the bytes on, a device saw the load; the rest is what lies at the edges of the time.
-pub(in crate::result) const SEEN: f64 = 0.9;
-/// Below this share, something else answered nearly all of it.
-const HARDLY: f64 = 0.1;
-/// From so many times the bytes on, a disk below a cache was used by others, too.
-const MASKED: f64 = 1.1;
-/// Begins what is known of several targets together.
-const OF_ALL: &str = "of all targets on the same devices";
+/// What is missing up to this share is not worth a word.
+const ALL: f64 = 0.99;
 /// File systems whose bytes are not moved on account of the process that reads, beside those that are served.
 const ON_OTHER_ACCOUNTS: [&str; 1] = ["bcachefs"];
 
-/// One direction of I/O, asked and seen.
-#[derive(Debug, Clone, Copy)]
-struct Direction {
-    /// What was asked of all targets on the same devices.
-    together: Flow,
-    /// Bytes that these devices saw of everybody.
-    seen_at_devices: u64,
-    /// What saw the smallest share of what was asked through it.
-    least: Witness,
-}
-
-/// I/Os of one direction.
-#[derive(Debug, Clone, Copy, Default)]
-struct Flow {
-    name: &'static str,
-    ios: u64,
-    bytes: u64,
-}
-
-/// What a counter saw, beside what it should have seen: the I/Os of those targets that go through it, and no
-/// others.
-#[derive(Debug, Clone, Copy)]
-struct Witness {
-    asked: Flow,
-    /// No other target goes through it.
-    is_alone: bool,
-    /// I/Os that it saw; absent where bytes alone are known.
-    seen_ios: Option<u64>,
-    /// The bytes are those that this process fetched.
-    is_fetched: bool,
-    seen_bytes: u64,
-    /// Share of the bytes that were seen.
-    share: f64,
-}
-
 /// Layers that count, and the targets whose I/Os they see.
-struct Group {
-    layers: Vec<u32>,
-    targets: Vec<usize>,
+pub(super) struct Group {
+    pub(super) layers: Vec<u32>,
+    pub(super) targets: Vec<usize>,
 }
 
 /// Says of each target where its figures come from.
@@ -70,23 +30,23 @@ pub(super) fn judge(beneath: &mut Beneath, plan: &SpanPlan, span: &TimeSpanResul
     }
 }
 
-struct Case<'a> {
+pub(super) struct Case<'a> {
     beneath: &'a Beneath,
-    plan: &'a SpanPlan,
+    pub(super) plan: &'a SpanPlan,
     span: &'a TimeSpanResult,
-    target: usize,
+    pub(super) target: usize,
 }
 
 impl Case<'_> {
-    fn origin(&self) -> &TargetOrigin {
+    pub(super) fn origin(&self) -> &TargetOrigin {
         self.origin_of(self.target)
     }
 
-    fn origin_of(&self, target: usize) -> &TargetOrigin {
+    pub(super) fn origin_of(&self, target: usize) -> &TargetOrigin {
         &self.beneath.targets[target]
     }
 
-    fn layer(&self, index: u32) -> &LayerUse {
+    pub(super) fn layer(&self, index: u32) -> &LayerUse {
         &self.beneath.layers[index as usize]
     }
 
@@ -173,30 +133,95 @@ impl Case<'_> {
             );
             return (AnsweredBy::NotCounted, words);
         };
-        let asked: Vec<Direction> =
-            directions.into_iter().filter(|one| one.together.ios > 0).collect();
-        let missed: Vec<Witness> =
-            asked.iter().map(|one| one.least).filter(|one| self.is_missed(one)).collect();
-        let Some(least) = missed.iter().map(|one| one.share).min_by(f64::total_cmp) else {
-            let masked = self.masked(&asked, &names);
-            let (answered_by, words) = masked.map_or_else(
-                || self.all_seen(&asked, &names),
-                |words| (AnsweredBy::NotCounted, words),
-            );
-            let is_alone = group.is_none_or(|group| self.is_alone(&group.targets));
-            return (answered_by, if is_alone { words } else { of_all(&words) });
+        let is_asked = |one: &Direction| Flow::of(self.origin().asked, one.together.name).ios > 0;
+        let asked: Vec<Direction> = directions.into_iter().filter(is_asked).collect();
+        let trims = self.trims_in_words(&names, group.as_ref());
+        if asked.is_empty() {
+            let nothing = || {
+                (AnsweredBy::Device, format!("no I/O completed, and nothing is known of {names}"))
+            };
+            return trims.map_or_else(nothing, |trims| (AnsweredBy::NotCounted, trims));
+        }
+        let (missed, rest): (Vec<Direction>, Vec<Direction>) =
+            asked.into_iter().partition(|one| self.is_missed(&one.least));
+        let (answered_by, words) = if missed.is_empty() {
+            self.reached(&rest, &names, lowest, group.as_ref())
+        } else {
+            self.missed(&missed, &rest, &names, lowest, group.as_ref())
         };
-        let (own, all): (Vec<Witness>, Vec<Witness>) =
-            missed.into_iter().partition(|one| one.is_alone);
-        let told = |some: &[Witness]| {
-            some.iter().map(|one| one.in_words(&names)).collect::<Vec<_>>().join("; ")
+        (answered_by, trims.map_or_else(|| words.clone(), |trims| format!("{words}; {trims}")))
+    }
+
+    /// Some of it is missing. Of writes that end in the page cache, what the devices saw says no more than
+    /// how many can have come there.
+    fn missed(
+        &self,
+        missed: &[Direction],
+        rest: &[Direction],
+        names: &str,
+        lowest: &[u32],
+        group: Option<&Group>,
+    ) -> (AnsweredBy, String) {
+        let is_open = |one: &Witness| self.is_open(one.asked.name) && one.share >= HARDLY;
+        let all = || missed.iter().map(|one| one.least);
+        let told = |is_alone: bool| {
+            let some = all().filter(|one| one.is_alone == is_alone);
+            some.map(|one| self.missed_in_words(&one, names)).collect::<Vec<_>>().join("; ")
         };
-        let (own, all) = (told(&own), told(&all));
-        let parts = [own, if all.is_empty() { all } else { of_all(&all) }];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let (own, of_several) = (told(true), told(false));
+        let of_several = if of_several.is_empty() { of_several } else { of_all(&of_several) };
+        let sure = all().filter(|one| !is_open(one)).map(|one| one.share).min_by(f64::total_cmp);
+        let Some(least) = sure else {
+            let rest = (!rest.is_empty()).then(|| self.reached(rest, names, lowest, group));
+            let (answered_by, rest) = rest.unwrap_or((AnsweredBy::NotCounted, String::new()));
+            let is_partly = answered_by == AnsweredBy::PartlyDevice;
+            let words = joined([rest, own, of_several]);
+            return (if is_partly { answered_by } else { AnsweredBy::NotCounted }, words);
+        };
         let answered_by =
             if least < HARDLY { AnsweredBy::AboveDevice } else { AnsweredBy::PartlyDevice };
-        (answered_by, format!("{}{}", parts.join("; "), self.who_answered(lowest)))
+        (answered_by, format!("{}{}", joined([own, of_several]), self.who_answered(lowest)))
+    }
+
+    fn missed_in_words(&self, one: &Witness, names: &str) -> String {
+        let is_of_others = one.came.is_some() && self.has_answering();
+        if one.share >= HARDLY && (is_of_others || self.is_open(one.asked.name)) {
+            one.at_most_in_words(names)
+        } else {
+            one.in_words(names)
+        }
+    }
+
+    /// Nothing is missing but what may have been in flight.
+    fn reached(
+        &self,
+        asked: &[Direction],
+        names: &str,
+        lowest: &[u32],
+        group: Option<&Group>,
+    ) -> (AnsweredBy, String) {
+        if let Some(words) = self.masked(asked, names, group) {
+            return (AnsweredBy::NotCounted, words);
+        }
+        let at_edges = asked.iter().find(|one| one.least.share < SEEN);
+        let (answered_by, words) = if let Some(one) = at_edges {
+            let words = self.at_edges_in_words(&one.least, names);
+            (AnsweredBy::NotCounted, format!("{words}{}", self.who_answered(lowest)))
+        } else {
+            self.all_seen(asked, names, group)
+        };
+        let is_alone = group.is_none_or(|group| self.is_alone(&group.targets));
+        (answered_by, if is_alone { words } else { of_all(&words) })
+    }
+
+    /// So few I/Os that what is missing may have been done before the measured time, or after it.
+    fn at_edges_in_words(&self, one: &Witness, names: &str) -> String {
+        format!(
+            "whether {} reached {names} cannot be told: {}, and the rest may have been in flight at the \
+             edges of the measured time",
+            one.asked.in_words(),
+            one.seen_in_words(names),
+        )
     }
 
     fn names(&self, layers: &[u32]) -> String {
@@ -206,61 +231,64 @@ impl Case<'_> {
 
     /// Nothing is missing. Of writes that end in the page cache, this does not say that they were among those
     /// that the devices saw.
-    fn all_seen(&self, asked: &[Direction], names: &str) -> (AnsweredBy, String) {
-        let ends_in_cache = self.plan.targets.get(self.target).is_some_and(ends_in_cache);
-        let is_open = |one: &&Direction| ends_in_cache && one.together.name == "writes";
-        let (open, all): (Vec<&Direction>, Vec<&Direction>) = asked.iter().partition(is_open);
-        let all: Vec<String> = all.into_iter().map(|one| one.together.in_words()).collect();
-        let reached = format!("all of {} reached {names}", all.join(" and "));
-        let Some(open) = open.first() else {
-            let nothing = || format!("no I/O completed, and nothing is known of {names}");
-            return (AnsweredBy::Device, if all.is_empty() { nothing() } else { reached });
-        };
-        let words = format!(
-            "whether {} reached {names} cannot be told: they end in the page cache, and {names} saw {} of \
-             everybody",
-            open.together.in_words(),
-            size(open.seen_at_devices),
-        );
-        let words = if all.is_empty() { words } else { format!("{reached}; {words}") };
-        (AnsweredBy::NotCounted, words)
-    }
-
-    /// The kernel reads the file of a loop device on nobody's account, and a process that serves a file
-    /// system on its own, and a cache of either may answer: what others do on the disk meanwhile cannot be
-    /// told from what the load did.
-    fn masked(&self, asked: &[Direction], names: &str) -> Option<String> {
-        let cached = self.cached_loop();
-        let served = self.layers().find(|layer| layer.is_served());
-        let answers = match (served, cached) {
-            (_, Some(layer)) => format!("the loop device {}", in_words(layer)),
-            (Some(layer), None) => format!("the process that serves {}", layer.name),
-            (None, None) => return None,
-        };
-        // What a server has to put on stable storage, it cannot keep.
-        let is_through = |one: &Direction| {
-            let target = self.plan.targets.get(self.target);
-            one.together.name == "writes" && target.is_some_and(|target| target.open.write_through)
-        };
-        let is_more = |one: &&Direction| {
-            one.seen_at_devices as f64 > MASKED * one.together.bytes as f64
-                && (cached.is_some() || !is_through(one))
-        };
-        let one = asked.iter().find(is_more)?;
-        Some(format!(
-            "whether {} reached {names} cannot be told: {answers} answers, and {names} saw {} of everybody",
-            one.together.in_words(),
-            size(one.seen_at_devices),
-        ))
+    fn all_seen(
+        &self,
+        asked: &[Direction],
+        names: &str,
+        group: Option<&Group>,
+    ) -> (AnsweredBy, String) {
+        let (mut all, mut parts) = (Vec::new(), Vec::new());
+        let mut answers = Vec::new();
+        for one in asked {
+            if let Some((answered_by, words)) = self.fetched_ahead(one, names, group) {
+                answers.push(answered_by);
+                parts.push(words);
+            } else if self.is_open(one.together.name) {
+                answers.push(AnsweredBy::NotCounted);
+                parts.push(open_in_words(one, names));
+            } else if self.lacks_some(&one.least) {
+                parts.push(one.least.in_words(names));
+            } else {
+                all.push(one.together.in_words());
+            }
+        }
+        if !all.is_empty() {
+            parts.insert(0, format!("all of {} reached {names}", all.join(" and ")));
+        }
+        let is_partly = answers.contains(&AnsweredBy::PartlyDevice);
+        let first = answers.first().copied().unwrap_or(AnsweredBy::Device);
+        (if is_partly { AnsweredBy::PartlyDevice } else { first }, parts.join("; "))
     }
 
     /// More is missing than what was in flight at the edges.
     fn is_missed(&self, one: &Witness) -> bool {
+        one.share < SEEN && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
+    }
+
+    /// The same of so little that the devices saw the load.
+    fn lacks_some(&self, one: &Witness) -> bool {
+        one.share < ALL && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
+    }
+
+    /// I/Os that were in flight when the layers were counted. Where the counted time holds the load, there are
+    /// none at that end.
+    pub(super) fn edge_ios(&self) -> u64 {
+        let times = [self.plan.warm_up_ns, self.plan.cool_down_ns];
+        let edges = times.into_iter().filter(|&time_ns| time_ns > 0).count() as u64;
+        let all: Vec<usize> = (0..self.plan.targets.len()).collect();
+        edges * (self.slots(&all) + 1)
+    }
+
+    /// I/Os of these targets that may be in flight at once.
+    pub(super) fn slots(&self, targets: &[usize]) -> u64 {
         let streams = self.plan.threads.iter().flat_map(|thread| &thread.assignments);
-        let slots: u64 = streams.map(|assignment| u64::from(assignment.outstanding)).sum();
-        let Flow { ios, bytes, .. } = one.asked;
-        let edge_bytes = (2 * slots + 2) as f64 * bytes as f64 / ios as f64;
-        one.share < SEEN && (1.0 - one.share) * bytes as f64 > edge_bytes
+        let own = streams.filter(|assignment| targets.contains(&assignment.target));
+        own.map(|assignment| u64::from(assignment.outstanding)).sum()
+    }
+
+    /// The window may be shorter than the measured time by what the coordinator came late.
+    pub(super) fn late(&self) -> f64 {
+        (self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64).max(1.0)
     }
 
     /// Reads and writes of all targets on the same devices; nothing if nothing counts them.
@@ -269,30 +297,25 @@ impl Case<'_> {
         let together = Flow::both(self.asked(&together));
         let direction = |together: Flow| {
             let at_devices = group.map(|group| self.at_devices(group, together.name));
-            let seen_at_devices = at_devices.map_or(0, |witness| witness.seen_bytes);
             let account = self.on_account(lowest, together.name, at_devices.is_some());
             let layers = self.telling(lowest).into_iter();
             let layers = layers.filter_map(|layer| self.at_layer(layer, together.name));
             let all = at_devices.into_iter().chain(account).chain(layers);
             let least = all.reduce(|one, two| if two.share < one.share { two } else { one })?;
-            Some(Direction { together, seen_at_devices, least })
+            Some(Direction { together, at_devices, least })
         };
         let [reads, writes] = together.map(direction);
         Some([reads?, writes?])
     }
 
     /// What was seen, beside what these targets were to send there.
-    fn witness(&self, name: &str, targets: &[usize], seen: (Option<u64>, u64)) -> Witness {
-        let [reads, writes] = Flow::both(self.asked(targets));
-        let asked = if name == reads.name { reads } else { writes };
-        let (seen_ios, seen_bytes) = seen;
-        // The window may be shorter than the measured time by what the coordinator came late.
-        let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
-        let share = seen_bytes as f64 * late.max(1.0) / asked.bytes as f64;
+    fn witness(&self, name: &str, targets: &[usize], seen_bytes: u64) -> Witness {
+        let asked = Flow::of(self.asked(targets), name);
+        let share = seen_bytes as f64 * self.late() / asked.bytes as f64;
         Witness {
             asked,
             is_alone: self.is_alone(targets),
-            seen_ios,
+            came: None,
             is_fetched: false,
             seen_bytes,
             share: if asked.bytes == 0 { 1.0 } else { share },
@@ -301,9 +324,9 @@ impl Case<'_> {
 
     fn at_devices(&self, group: &Group, name: &str) -> Witness {
         let counters = group.layers.iter().filter_map(|&layer| self.layer(layer).seen);
-        let seen = counters.map(|one| seen_of(&one, name));
-        let (ios, bytes) = seen.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        self.witness(name, &group.targets, (Some(ios), bytes))
+        let came =
+            counters.map(|one| Came::of(&one, name)).fold(Came::default(), |sum, one| sum.and(one));
+        Witness { came: Some(came), ..self.witness(name, &group.targets, came.bytes) }
     }
 
     /// What this process fetched is known beside what the devices did for everybody. What it wrote may still
@@ -314,7 +337,7 @@ impl Case<'_> {
         let bytes = if is_read { own.read_bytes } else { own.write_bytes };
         let mut targets = self.through(lowest);
         targets.retain(|&target| self.is_on_own_account(target));
-        let witness = self.witness(name, &targets, (None, bytes));
+        let witness = self.witness(name, &targets, bytes);
         (is_read || !has_devices).then_some(Witness { is_fetched: is_read, ..witness })
     }
 
@@ -329,12 +352,12 @@ impl Case<'_> {
     }
 
     fn at_layer(&self, layer: u32, name: &str) -> Option<Witness> {
-        let (_, bytes) = seen_of(&self.layer(layer).seen?, name);
-        Some(self.witness(name, &self.through(&[layer]), (None, bytes)))
+        let Came { bytes, .. } = Came::of(&self.layer(layer).seen?, name);
+        Some(self.witness(name, &self.through(&[layer]), bytes))
     }
 
     /// The targets that lie on any of these layers.
-    fn through(&self, layers: &[u32]) -> Vec<usize> {
+    pub(super) fn through(&self, layers: &[u32]) -> Vec<usize> {
         let lies = |&target: &usize| {
             self.origin_of(target).layers.iter().any(|layer| layers.contains(layer))
         };
@@ -342,18 +365,20 @@ impl Case<'_> {
     }
 
     /// What was asked of these targets.
-    fn asked(&self, targets: &[usize]) -> Asked {
+    pub(super) fn asked(&self, targets: &[usize]) -> Asked {
         let all = targets.iter().map(|&target| self.origin_of(target).asked);
         all.fold(Asked::default(), |sum, one| Asked {
             read_ios: sum.read_ios + one.read_ios,
             read_bytes: sum.read_bytes + one.read_bytes,
             write_ios: sum.write_ios + one.write_ios,
             write_bytes: sum.write_bytes + one.write_bytes,
+            trim_ios: sum.trim_ios + one.trim_ios,
+            trim_bytes: sum.trim_bytes + one.trim_bytes,
         })
     }
 
     /// Whether all of the I/Os of these targets are those of this one.
-    fn is_alone(&self, targets: &[usize]) -> bool {
+    pub(super) fn is_alone(&self, targets: &[usize]) -> bool {
         self.asked(targets) == self.origin().asked
     }
 
@@ -420,57 +445,22 @@ impl Case<'_> {
     }
 }
 
-impl Flow {
-    fn both(asked: Asked) -> [Self; 2] {
-        let Asked { read_ios, read_bytes, write_ios, write_bytes } = asked;
-        [
-            Self { name: "reads", ios: read_ios, bytes: read_bytes },
-            Self { name: "writes", ios: write_ios, bytes: write_bytes },
-        ]
-    }
-
-    fn in_words(self) -> String {
-        let name = if self.ios == 1 { self.name.trim_end_matches('s') } else { self.name };
-        format!("{} {name} ({})", grouped(self.ios), size(self.bytes))
-    }
+/// What is said of writes that end in the page cache, where the devices saw as many of everybody.
+fn open_in_words(one: &Direction, names: &str) -> String {
+    format!(
+        "whether {} reached {names} cannot be told: they end in the page cache, and {names} saw {} of \
+         everybody",
+        one.together.in_words(),
+        size(one.seen_at_devices()),
+    )
 }
 
-impl Witness {
-    fn in_words(&self, names: &str) -> String {
-        let Self { seen_ios, is_fetched, seen_bytes, .. } = *self;
-        let asked = format!("of {}", self.asked.in_words());
-        match seen_ios {
-            Some(seen) if seen <= self.asked.ios => {
-                format!("{asked}, {} ({}) reached {names}", grouped(seen), size(seen_bytes))
-            }
-            // I/Os were divided on their way: bytes tell.
-            Some(_) => format!("{asked}, {} reached {names}", size(seen_bytes)),
-            None if is_fetched => {
-                format!("{asked}, {} came from any device", size(seen_bytes))
-            }
-            None => format!("{asked}, {} reached any device", size(seen_bytes)),
-        }
-    }
+/// Sentences that say something, one behind the other.
+fn joined<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// I/Os and bytes of one direction.
-fn seen_of(counters: &Counters, name: &str) -> (u64, u64) {
-    match name {
-        "reads" => (counters.read_ios, counters.read_bytes),
-        _ => (counters.write_ios, counters.write_bytes),
-    }
-}
-
-fn of_all(words: &str) -> String {
-    format!("{OF_ALL}: {words}")
-}
-
-/// Whether what is missing may be that of other targets on the same devices.
-pub(in crate::result) fn is_of_all(origin: &TargetOrigin) -> bool {
-    origin.sentence.contains(OF_ALL)
-}
-
-fn in_words(layer: &LayerUse) -> String {
+pub(super) fn in_words(layer: &LayerUse) -> String {
     let LayerUse { name, about, .. } = layer;
     if about.is_empty() { name.clone() } else { format!("{name}, {about}") }
 }

@@ -1,7 +1,10 @@
 //! Where figures come from, on machines made of files whose counters a load changes.
 
+mod cached;
+mod few;
 mod small;
 mod together;
+mod trims;
 
 use std::path::Path;
 
@@ -47,9 +50,14 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
         write: direction(writes),
         ..TargetRecord::default()
     };
+    result_of(span, observed, each.iter().map(record).collect())
+}
+
+/// The result of a load of which this was recorded on each target.
+fn result_of(span: &SpanPlan, observed: Observation, targets: Vec<TargetRecord>) -> RunResult {
     let thread = ThreadMeasurements {
         index: 0,
-        targets: each.iter().map(record).collect(),
+        targets,
         waits: WaitCounters::default(),
         backend: BackendDescription { name: "io_uring".to_owned(), ..Default::default() },
         cpu_ns: 0,

@@ -24,7 +24,7 @@ fn path<'a>(origin: &TargetOrigin, span: &'a TimeSpanResult) -> &'a str {
 /// Targets that were used.
 fn origins(span: &TimeSpanResult) -> impl Iterator<Item = &TargetOrigin> {
     let origins = span.beneath.iter().flat_map(|beneath| &beneath.targets);
-    origins.filter(|origin| origin.asked.read_ios + origin.asked.write_ios > 0)
+    origins.filter(|origin| !origin.asked.is_nothing())
 }
 
 /// The table of layers, and a sentence per target.
