@@ -21,6 +21,7 @@ from simulated import autoregressive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.findings import Finding
     from fathom.stats.floats import FloatArray
 
 ROOT = Path(__file__).parents[2]
@@ -431,6 +432,26 @@ def test_runs_without_any_io_are_judged_by_one_rule_alone() -> None:
     assert found.where == "In 1 of 2 runs (run 1)."
     warned_of = fabricated(rates=0.0, warnings=[("no_io_completed", "Not one of 32.")])
     assert [one.evidence for one in find([warned_of])] == ["Not one of 32."]
+
+
+def test_trims_that_completed_are_no_target_that_does_not_answer() -> None:
+    """*No I/O completed; see whether the target answers at all* was said of 4,934 trims."""
+    raw = json.loads(json.dumps(fabricated(rates=0.0).raw))
+    (target,) = raw["time_spans"][0]["threads"][0]["targets"]
+
+    def told(trims: int, syncs: int = 0) -> Finding:
+        target["trim"] = target["write"] | {"ios": trims, "bytes": trims * 65_536}
+        target["sync"] = target["write"] | {"ios": syncs}
+        (found,) = find([Result.from_json(json.dumps(raw))])
+        return found
+
+    found = told(4_934)
+    assert (found.rule, found.title) == ("nothing-completed", "No read or write completed")
+    assert found.evidence == "No read or write completed in 5.0 s; 4,934 trims did."
+    assert "whether the target answers" not in found.remedy
+    assert told(2, 1).evidence.endswith("; 2 trims and 1 sync did.")
+    assert told(0).evidence == "No I/O completed in 5.0 s."
+    assert "whether the target answers" in told(0).remedy
 
 
 def test_a_file_system_that_ran_full_is_told_and_what_to_do() -> None:
