@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["FirstLayer", "Origin", "Reached", "caches_in_pages", "first_shares"]
+__all__ = [
+    "FirstLayer",
+    "Origin",
+    "Reached",
+    "caches_in_pages",
+    "first_fetches",
+    "first_shares",
+]
 
 _DEVICE = ("device", "not_counted")
 
@@ -56,7 +63,7 @@ class Origin:
                 sentence=one["sentence"][:1].upper() + one["sentence"][1:],
             )
             for one in beneath.get("targets", ())
-            if one["asked"]["read_ios"] + one["asked"]["write_ios"]
+            if any(one["asked"].get(f"{kind}_ios") for kind in ("read", "write", "trim"))
         )
 
 
@@ -118,6 +125,18 @@ def first_shares(data: Mapping[str, Any], kind: str) -> Iterator[float]:
         asked = one["asked"][f"{kind}_bytes"]
         if seen is not None and asked:
             yield seen[f"{kind}_bytes"] / asked
+
+
+def first_fetches(data: Mapping[str, Any]) -> Iterator[float]:
+    """Return how many fetches the first layer that counts saw for each read of a target.
+
+    It is that of each target of a time span of the JSON form; what the layer merged counts.
+    """
+    for one, layers in _targets(data):
+        seen = next((layer["seen"] for layer in layers if layer["seen"] is not None), None)
+        asked = one["asked"]["read_ios"]
+        if seen is not None and asked:
+            yield (seen["read_ios"] + seen.get("reads_merged", 0)) / asked
 
 
 def caches_in_pages(data: Mapping[str, Any]) -> bool:

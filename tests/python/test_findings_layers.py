@@ -125,6 +125,33 @@ def test_the_page_cache_is_certain_only_where_the_counters_of_the_device_say_so(
     assert through_the_page_cache(WRITES).confidence == "likely"
 
 
+def test_reads_that_few_fetches_served_are_the_page_caches() -> None:
+    """It was only possible, and *all of 131,072 reads* had reached the disk: in 12,453 fetches."""
+
+    def told(random: int, fetches: int, merged: int = 0) -> Finding:
+        none = dict.fromkeys(("read_ios", "read_bytes", "write_ios", "write_bytes"), 0)
+        asked = none | {"read_ios": 131_072, "read_bytes": 64 << 20}
+        seen = asked | {"read_ios": fetches, "reads_merged": merged}
+        layers = [
+            {"name": "ext4", "kind": "file_system", "about": "", "seen": None, "below": [1]},
+            {"name": "vda", "kind": "disk", "about": "", "seen": seen, "below": []},
+        ]
+        target = {"target": 0, "asked": asked, "layers": [0, 1], "answered_by": "device"}
+        target["sentence"] = f"{fetches:,} fetches served 131,072 reads"
+        run = fabricated(caching="cached", random=random, warnings=[("page_cache", READS)])
+        found = find([with_beneath(run, layers=layers, targets=[target])])
+        (finding,) = [one for one in found if one.rule == "page-cache"]
+        return finding
+
+    few = told(100, 12_453)
+    assert (few.title, few.confidence) == ("The page cache was measured", "certain")
+    assert "12,453 fetches served 131,072 reads" in few.evidence
+    # One fetch for each read, though the disk merged them; and what is read in order, ahead.
+    assert told(100, 131_072).confidence == "possible"
+    assert told(100, 31_072, 100_000).confidence == "possible"
+    assert told(0, 12_453).confidence == "possible"
+
+
 def test_a_file_system_with_a_cache_of_its_own_proves_nothing_of_the_page_cache() -> None:
     for system in ("zfs", "fuseblk"):
         told = through_the_page_cache(READS, system, answered_by="above_device", share=0.02)

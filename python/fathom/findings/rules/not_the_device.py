@@ -88,8 +88,9 @@ RULE = Rule(
     _look,
     explained_by=NOTHING,
     fires_when=(
-        "The counters of the layers beneath the target saw less than nine tenths of the bytes, "
-        "or it lies in memory."
+        "The counters of the layers beneath the target saw less than nine tenths of the bytes, or "
+        "fewer fetches than nine tenths of reads at random places through the page cache; or it "
+        "lies in memory."
     ),
     place=10,
 )

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fathom._beneath import FirstLayer, Origin, caches_in_pages, first_shares
+from fathom._beneath import FirstLayer, Origin, caches_in_pages, first_fetches, first_shares
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
@@ -27,6 +27,7 @@ _HARDLY = 0.1
 _MOST_HELD_PERCENT = 50.0
 """Where the cache held more than this of what was read, it answered most of it."""
 
+_ALL_PERCENT = 100
 _HELD = re.compile(r"held ([\d.]+) %")
 
 
@@ -78,7 +79,12 @@ def _missed(run: Observed, kind: str) -> bool:
     # Compression alone makes bytes fewer.
     is_compressing = any(one.system == "btrfs" for one in FirstLayer.all_of(span))
     least = _HARDLY if is_compressing else _REACHED
-    return any(share < least for share in first_shares(span, kind))
+    if any(share < least for share in first_shares(span, kind)):
+        return True
+    # Reads ahead of what follows are fetched together, and each read may have waited for its own.
+    is_random = run.load.random_percent == _ALL_PERCENT
+    is_each_fetched = kind == "read" and is_random and not is_compressing
+    return is_each_fetched and any(share < _REACHED for share in first_fetches(span))
 
 
 RULE = Rule(
@@ -91,9 +97,10 @@ RULE = Rule(
     fires_when=(
         "The engine saw reads or writes go through the page cache. Certain where the counters of "
         "the first layer saw less than nine tenths of the bytes (of btrfs, which may compress "
-        "them, less than a tenth) and the file system caches in pages; likely of other writes that "
-        "ended there, of reads of which the cache held more than half, and of loop devices that go "
-        "through it; else possible."
+        "them, less than a tenth), or fewer fetches than nine tenths of reads at random places, "
+        "and the file system caches in pages; likely of other writes that ended there, of reads of "
+        "which the cache held more than half, and of loop devices that go through it; else "
+        "possible."
     ),
     place=100,
 )
