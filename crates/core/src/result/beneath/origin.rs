@@ -184,8 +184,9 @@ impl Case<'_> {
     }
 
     fn missed_in_words(&self, one: &Witness, names: &str) -> String {
-        let is_of_others = one.came.is_some() && self.has_answering();
-        if one.share >= HARDLY && (is_of_others || self.is_open(one.asked.name)) {
+        let is_of_others = one.came.is_some() && self.has_answering() && one.share >= HARDLY;
+        let is_open = self.is_open(one.asked.name) && one.seen_bytes > 0;
+        if is_of_others || is_open {
             one.at_most_in_words(names)
         } else {
             one.in_words(names)
