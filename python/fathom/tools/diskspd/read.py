@@ -282,7 +282,7 @@ class _Reader:
             "others": self._other,
             "waits": lambda text: self._more("wait statistics", r"\d+ \| \d+ \| .*", text),
             "places": lambda text: self._more(
-                "effective IO distributions", r"target: .*|\d+% of IO => .*", text
+                "effective IO distributions", r"target: .*|\d+(?:\.\d)?% of IO => .*", text
             ),
         }
         return self.mode in rules and rules[self.mode](text)

@@ -276,12 +276,15 @@ fn distribution_lines(distribution: &Distribution) -> Vec<String> {
     }
 }
 
-/// One range in bytes and its share of the I/Os; no end stands for the end of the target.
+/// One range in bytes and its share of the I/Os; no end stands for the end of the target. A share that was
+/// rescaled, as the target was too small for all ranges, has one decimal.
 #[must_use]
 pub fn share_line(io_percent: f64, start_bytes: u64, end_bytes: Option<u64>) -> String {
     let end = end_bytes.map_or_else(|| "end".to_owned(), show_size);
     let (start, end) = (pad_unit(&show_size(start_bytes)), pad_unit(&end));
-    format!("   {io_percent:3.0}% of IO => [{start} - {end})")
+    let is_whole = (io_percent - io_percent.round()).abs() < 1e-9;
+    let share = if is_whole { format!("{io_percent:3.0}") } else { format!(" {io_percent:.1}") };
+    format!("   {share}% of IO => [{start} - {end})")
 }
 
 /// A size in nine columns, with the digits of bare numbers above those of numbers with a unit.

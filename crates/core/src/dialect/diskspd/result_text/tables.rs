@@ -278,4 +278,11 @@ mod tests {
         assert_eq!(lines[0], "CPU |  Usage |  User  | Kernel |  Idle");
         assert_eq!(lines[2], "   0|  50.00%|  25.00%|  25.00%|  50.00%");
     }
+
+    #[test]
+    fn shares_that_were_rescaled_have_a_decimal_as_in_diskspd() {
+        let line = |io_percent| share_line(io_percent, 0, Some(3 << 20));
+        assert_eq!(line(50.0), "    50% of IO => [     0    -      3MiB)");
+        assert_eq!(line(100.0 * 50.0 / 70.0), "    71.4% of IO => [     0    -      3MiB)");
+    }
 }

@@ -1,9 +1,11 @@
 //! Latency, series, and what each thread did.
 
-use crate::dialect::diskspd::xml::{Writer, escape};
+use super::distribution;
+use crate::dialect::diskspd::xml::Writer;
 use crate::measure::{IntervalCell, IntervalSeries};
+use crate::request::TimeSpan;
 use crate::result::totals::{Kind, Sum, of_span, of_target};
-use crate::result::{DirectionResult, EffectiveShare, ThreadTargetResult, TimeSpanResult, Waits};
+use crate::result::{DirectionResult, ThreadTargetResult, TimeSpanResult, Waits};
 
 /// The percentiles: whole ones, nines, and the ends, with their names.
 fn percentiles() -> impl Iterator<Item = (String, f64)> {
@@ -139,23 +141,48 @@ fn latency_attributes(direction: &str, cell: &IntervalCell) -> String {
     )
 }
 
+/// What the profile says about the threads of a time span.
+pub struct Shown<'a> {
+    /// The time span that was requested.
+    pub span: Option<&'a TimeSpan>,
+    /// Wait statistics were requested.
+    pub waits: bool,
+}
+
+impl Shown<'_> {
+    fn latency(&self) -> bool {
+        self.span.is_some_and(|span| span.measure_latency)
+    }
+
+    /// Where the range of a target begins.
+    fn base_bytes(&self, row: &ThreadTargetResult) -> u64 {
+        let target = self.span.and_then(|span| span.targets.get(row.target as usize));
+        target.map_or(0, |target| target.base_bytes)
+    }
+}
+
 /// One element `<Thread>` per thread.
-pub fn write_threads(xml: &mut Writer, span: &TimeSpanResult, latency: bool, waits: bool) {
+pub fn write_threads(xml: &mut Writer, span: &TimeSpanResult, shown: &Shown<'_>) {
     for thread in &span.threads {
         xml.group("Thread", |xml| {
             xml.element("Id", thread.index);
             xml.optional("SubmitCount", thread.submissions);
             for target in &thread.targets {
-                xml.group("Target", |xml| write_target(xml, span, target, latency));
+                xml.group("Target", |xml| write_target(xml, span, target, shown));
             }
-            if waits {
+            if shown.waits {
                 write_waits(xml, &thread.waits);
             }
         });
     }
 }
 
-fn write_target(xml: &mut Writer, span: &TimeSpanResult, row: &ThreadTargetResult, latency: bool) {
+fn write_target(
+    xml: &mut Writer,
+    span: &TimeSpanResult,
+    row: &ThreadTargetResult,
+    shown: &Shown<'_>,
+) {
     let facts = &span.targets[row.target as usize];
     let total = of_target(row, Kind::Total);
     xml.element("Path", &facts.path);
@@ -166,7 +193,7 @@ fn write_target(xml: &mut Writer, span: &TimeSpanResult, row: &ThreadTargetResul
     xml.element("ReadCount", row.read.ios);
     xml.element("WriteBytes", row.write.bytes);
     xml.element("WriteCount", row.write.ios);
-    if latency {
+    if shown.latency() {
         target_latency(xml, &row.read, "AverageReadLatencyMilliseconds", "ReadLatencyStdev");
         target_latency(xml, &row.write, "AverageWriteLatencyMilliseconds", "WriteLatencyStdev");
     }
@@ -174,11 +201,7 @@ fn write_target(xml: &mut Writer, span: &TimeSpanResult, row: &ThreadTargetResul
         let (read, write) = (of_target(row, Kind::Read), of_target(row, Kind::Write));
         write_series(xml, span, &read, &write, &total);
     }
-    if !facts.distribution.is_empty() {
-        xml.group("Distribution", |xml| {
-            xml.group("Absolute", |xml| write_shares(xml, &facts.distribution));
-        });
-    }
+    distribution::write(xml, &facts.distribution, shown.base_bytes(row));
     super::operations::write_counts(xml, row);
 }
 
@@ -187,23 +210,6 @@ fn target_latency(xml: &mut Writer, direction: &DirectionResult, mean: &str, dev
         xml.element(mean, format_args!("{:.3}", latency.mean_ns() / 1e6));
         xml.element(deviation, format_args!("{:.3}", latency.stddev_ns() / 1e6));
     }
-}
-
-/// The shares as lengths one after the other, with a share of 0 where there is a gap.
-fn write_shares(xml: &mut Writer, shares: &[EffectiveShare]) {
-    let mut at_bytes = shares.first().map_or(0, |first| first.start_bytes);
-    for share in shares {
-        if share.start_bytes > at_bytes {
-            range(xml, 0.0, share.start_bytes - at_bytes);
-        }
-        range(xml, share.io_percent, share.end_bytes - share.start_bytes);
-        at_bytes = share.end_bytes;
-    }
-}
-
-fn range(xml: &mut Writer, io_percent: f64, length: u64) {
-    let io = escape(&format!("{io_percent}"));
-    xml.line(&format!("<Range IO=\"{io}\">{length}</Range>"));
 }
 
 fn write_waits(xml: &mut Writer, waits: &Waits) {

@@ -2,6 +2,7 @@
 //! elements of its own, which its readers pass over.
 
 mod beneath;
+mod distribution;
 mod ends;
 mod etw;
 mod faults;
@@ -72,7 +73,8 @@ fn write_time_span(xml: &mut Writer, result: &RunResult, index: usize, span: &Ti
     if let (Some(tracing), Some(events)) = (&result.request.profile.tracing, &span.kernel_events) {
         etw::write(xml, tracing, events);
     }
-    io::write_threads(xml, span, with_latency, result.request.profile.wait_statistics);
+    let waits = result.request.profile.wait_statistics;
+    io::write_threads(xml, span, &io::Shown { span: profile, waits });
 }
 
 fn write_engines(xml: &mut Writer, result: &RunResult) {
