@@ -7,7 +7,8 @@ use super::targets::is_file_or_missing;
 use super::{Place, Resolver};
 use crate::errors::Kind;
 use crate::plan::TargetKind;
-use crate::request::{Caching, Target, WriteSource};
+use crate::request::{Caching, Precreate, Target, WriteSource};
+use crate::result::WarningKind;
 use crate::storage::Location;
 
 /// A target as it is when its time span starts.
@@ -58,6 +59,11 @@ impl Resolver<'_> {
             kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
             PathKind::File => return Some(TargetKind::File),
             PathKind::BlockDevice if !is_made => return Some(TargetKind::BlockDevice),
+            PathKind::Missing if super::files::makes_nothing(target) => self.findings.target_is(
+                Kind::NotFound,
+                format!("the target '{name}' does not exist, and -c0 makes no file"),
+                "give the size that the file is to have, for instance -c1G",
+            ),
             PathKind::Missing => self.findings.target_is(
                 Kind::NotFound,
                 format!("the target '{name}' does not exist"),
@@ -74,6 +80,19 @@ impl Resolver<'_> {
             ),
         }
         None
+    }
+
+    /// `-c0` is taken as by `DiskSpd`, which makes no file then; whoever expects an empty one is told.
+    pub(super) fn check_creation(&mut self, place: Place<'_>, is_made: bool) {
+        let target = place.target;
+        if super::files::makes_nothing(target)
+            && !is_made
+            && self.profile.precreate == Precreate::None
+        {
+            let evidence = format!("-c0 makes no file: '{}' is used as it is", target.path);
+            let remedy = "Leave -c0 out, or give the size that the file is to have.";
+            self.findings.warn(WarningKind::NoEffect, place, evidence, remedy);
+        }
     }
 
     pub(super) fn check_access(&mut self, target: &Target, known: &PathFacts) {
@@ -167,6 +186,9 @@ impl Resolver<'_> {
                     "have its server give it a size, or name another"
                 }
                 TargetKind::BlockDevice => "insert a medium, or name another device",
+                _ if super::files::makes_nothing(place.target) => {
+                    "no block has room in a file of -c0: give a size, for instance -c1G"
+                }
                 _ => "have it created with -c<size>, for instance -c1G, or name another",
             };
             self.findings.target(message, remedy);

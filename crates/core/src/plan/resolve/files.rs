@@ -105,6 +105,11 @@ pub(super) fn create_bytes(target: &Target) -> Option<u64> {
     target.create_bytes.filter(|&bytes| bytes > 0)
 }
 
+/// Whether a target is to be made with no bytes at all (`-c0`), which makes nothing.
+pub(super) fn makes_nothing(target: &Target) -> bool {
+    target.create_bytes == Some(0)
+}
+
 /// The size in bytes of a file that is made early; `sizes` has one entry per mention, 0 if it
 /// gives none.
 fn early_bytes(rule: Precreate, sizes: &[u64]) -> Option<u64> {

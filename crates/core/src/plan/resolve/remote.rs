@@ -70,7 +70,11 @@ impl Resolver<'_> {
         }
         if known.is_missing && !is_made {
             let message = format!("the target '{name}' does not exist");
-            let remedy = "create it with -c<size> or fathom prepare fill, or correct the address";
+            let remedy = if super::files::makes_nothing(target) {
+                "-c0 makes no file: give the size that it is to have, for instance -c1G"
+            } else {
+                "create it with -c<size> or fathom prepare fill, or correct the address"
+            };
             self.findings.target_is(Kind::NotFound, message, remedy);
             return None;
         }

@@ -113,6 +113,7 @@ impl Resolver<'_> {
         };
         let kind = self.check_kind(target, known, made_bytes.is_some())?;
         let size_bytes = made_bytes.unwrap_or(known.size_bytes);
+        self.check_creation(place, made_bytes.is_some());
         self.check_access(target, known);
         self.check_caching(target, known);
         let sector_bytes = known.logical_sector_bytes;

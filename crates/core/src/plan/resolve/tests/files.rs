@@ -139,3 +139,31 @@ fn only_files_can_be_made() {
         assert_says(&error, ErrorClass::Target, &["'d'", word]);
     }
 }
+
+#[test]
+fn the_advice_for_a_file_of_no_bytes_was_the_option_that_was_given() {
+    let mut facts = host();
+    add(&mut facts, "new", of_kind(PathKind::Missing));
+    let error = error_of(creating(&[("new", Some(0))]), &facts);
+    assert_says(&error, ErrorClass::Target, &["'new'", "-c0 makes no file", "-c1G"]);
+    add(&mut facts, "empty", of_kind(PathKind::File));
+    let error = error_of(creating(&[("empty", Some(0))]), &facts);
+    assert_says(&error, ErrorClass::Target, &["'empty' is empty", "no block has room", "-c1G"]);
+}
+
+#[test]
+fn a_size_of_no_bytes_touches_no_file_and_says_so() {
+    let request = creating(&[("t.dat", Some(0)), ("u.dat", None)]);
+    let mut facts = host();
+    add(&mut facts, "u.dat", file(8 * MIB));
+    let resolved = with(request, &RunOptions::default(), &facts).expect("a plan");
+    assert!(resolved.plan.spans[0].create.is_empty());
+    let [warning] = resolved.warnings.as_slice() else { panic!("{:?}", resolved.warnings) };
+    assert_eq!(warning.kind, WarningKind::NoEffect);
+    assert_eq!(warning.evidence, "-c0 makes no file: 't.dat' is used as it is");
+    // A profile that makes its files before says with 0 which time spans have no say in that.
+    let mut request = profile(vec![creating(&[("t.dat", Some(0))])]);
+    request.precreate = Precreate::OnlyConstantOrZeroSizes;
+    let resolved = resolve(&request, &RunOptions::default(), &facts).expect("a plan");
+    assert!(resolved.warnings.is_empty(), "{:?}", resolved.warnings);
+}
