@@ -7,7 +7,11 @@ use fathom_core::request::Profile;
 
 /// The answer to `-Rpxml -Xp.xml` and these targets.
 fn ask(xml: &str, targets: &[&str]) -> Result<Profile, String> {
-    let read = |_: &Path| Ok(xml.as_bytes().to_vec());
+    ask_bytes(xml.as_bytes(), targets)
+}
+
+fn ask_bytes(xml: &[u8], targets: &[&str]) -> Result<Profile, String> {
+    let read = |_: &Path| Ok(xml.to_vec());
     let outside = Outside { read_file: &read, fresh_seed: 1 };
     let args: Vec<String> =
         ["-Rpxml", "-Xp.xml"].iter().chain(targets).map(|&arg| arg.to_owned()).collect();
@@ -106,5 +110,33 @@ fn what_a_terminal_acts_on_came_back_from_the_name_of_an_event_as_a_reference() 
         let written = fathom_core::dialect::diskspd::profile_xml::write(request.job.profile());
         let again = ask(&written, &[]).unwrap();
         assert_eq!(again.events.wait.as_deref(), Some(name), "{written}");
+    }
+}
+
+#[test]
+fn a_random_ratio_of_0_made_a_random_profile_sequential() {
+    for (ratio, words) in [("0", "<StrideSize>"), ("100", "<Random> alone"), ("101", "1 to 99")] {
+        let inside =
+            format!("<Path>a</Path>\n<Random>4096</Random>\n<RandomRatio>{ratio}</RandomRatio>");
+        let error = ask(&with_targets("", &target(&inside)), &[]).unwrap_err();
+        assert!(error.contains("line 5: <RandomRatio>") && error.contains(words), "{error}");
+    }
+    for ratio in [1, 99] {
+        let inside = format!("<Path>a</Path><RandomRatio>{ratio}</RandomRatio>");
+        let profile = ask(&with_targets("", &target(&inside)), &[]).unwrap();
+        assert_eq!(profile.time_spans[0].targets[0].access.random_percent, ratio);
+    }
+}
+
+#[test]
+fn a_profile_that_powershell_redirected_was_refused() {
+    let xml = with_targets("", &target("<Path>größe.dat</Path>"));
+    let plain = ask(&xml, &[]);
+    assert!(plain.is_ok(), "{plain:?}");
+    let marked = format!("\u{feff}{xml}");
+    let little: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for bytes in [little, big] {
+        assert_eq!(ask_bytes(&bytes, &[]), plain);
     }
 }

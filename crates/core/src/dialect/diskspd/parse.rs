@@ -388,11 +388,7 @@ fn from_file(
 ) -> Result<(Profile, Source), ParseError> {
     let cannot = |reason: String| ParseError::from(format!("profile '{path}': {reason}"));
     let bytes = (outside.read_file)(Path::new(path)).map_err(|error| cannot(error.to_string()))?;
-    let xml = String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = valid.split(|byte| *byte == b'\n').count();
-        cannot(format!("line {line}: is not UTF-8 text"))
-    })?;
+    let xml = profile_xml::decode(bytes).map_err(cannot)?;
     let profile =
         profile_xml::read_with(&xml, substitutes).map_err(|error| cannot(error.to_string()))?;
     let source = Source::File { path: path.to_owned(), lines: profile_xml::lines(&xml) };

@@ -5,6 +5,7 @@
 //! processing instructions named `fathom`, which `DiskSpd` ignores.
 
 mod attributes;
+mod decode;
 mod extensions;
 mod fields;
 mod lines;
@@ -14,6 +15,7 @@ pub mod template;
 mod tuning;
 mod write;
 
+pub use decode::decode;
 pub use lines::{SpanLines, lines};
 pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read, read_file, read_with};
 pub use write::{write, write_indented};

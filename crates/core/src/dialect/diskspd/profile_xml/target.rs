@@ -66,7 +66,7 @@ fn read_setting(
         "UseLargePages" => target.large_pages = boolean(node)?,
         "RequestCount" => target.outstanding = bounded(node, 1, u32::MAX)?,
         "Random" => gathered.random_align_bytes = Some(positive(node)?),
-        "RandomRatio" => gathered.random_percent = Some(bounded(node, 0, 100)?),
+        "RandomRatio" => gathered.random_percent = Some(read_random_percent(node)?),
         "Distribution" => target.distribution = Some(read_distribution(node)?),
         "DisableAllCache" => gathered.disable_all_cache = boolean(node)?,
         "DisableLocalCache" => gathered.disable_local_cache = boolean(node)?,
@@ -140,6 +140,20 @@ impl Gathered {
         stride.map_or(Ok(()), |stride| {
             Err(error(stride, format!("is sequential and conflicts with <{random}>. Keep one")))
         })
+    }
+}
+
+/// The share of random I/Os where others are sequential. `DiskSpd`'s schema has neither 0, which would make a
+/// random profile sequential without a word, nor 100.
+fn read_random_percent(node: Node<'_, '_>) -> Result<u32, FieldError> {
+    match number(node)? {
+        0 => {
+            Err(error(node, "is 0, but must be from 1 to 99. For sequential I/O use <StrideSize>"))
+        }
+        100 => {
+            Err(error(node, "is 100, but must be from 1 to 99. For random I/O use <Random> alone"))
+        }
+        _ => bounded(node, 1, 99),
     }
 }
 
