@@ -205,7 +205,7 @@ fn split(args: &[String]) -> Result<(Vec<&str>, Vec<String>), ParseError> {
     let (args, behind) = args.split_at(end);
     let first_target = args.iter().position(|arg| !arg.starts_with('-')).unwrap_or(args.len());
     let (switches, targets) = args.split_at(first_target);
-    if let Some(late) = targets.iter().find(|arg| arg.starts_with('-') && arg.len() > 1) {
+    if let Some(late) = targets.iter().find(|arg| arg.starts_with('-')) {
         let error = format!("option '{late}' must come before the targets");
         return Err(error.into());
     }
@@ -249,9 +249,15 @@ fn second_pass(
             return Err(error.into());
         }
         option.apply(draft)?;
+        if ENDS.contains(&option.flag.name) {
+            break;
+        }
     }
     Ok(())
 }
+
+/// Options that are done at once in `DiskSpd`'s second pass, so that it looks at none behind them.
+const ENDS: [&str; 4] = ["?", "-help", "-version", "ye"];
 
 fn recognise(argument: &str) -> Result<Switch<'_>, ParseError> {
     let name = argument.strip_prefix('-').unwrap_or(argument);
@@ -460,5 +466,28 @@ mod tests {
     fn a_lease_beside_a_verification_is_refused_by_its_name() {
         let error = parsed(&["--lease=10", "--verify-only=x.journal"]).unwrap_err();
         assert_eq!(error.errors, ["'--lease=10' cannot be used with --verify-only"]);
+    }
+
+    #[test]
+    fn the_first_option_that_acts_decides_unless_the_first_pass_fails() {
+        for acts in ["-?", "--help"] {
+            assert_eq!(parsed(&[acts, "-w101"]), Ok(Invocation::Usage), "{acts}");
+            assert_eq!(parsed(&[acts, "-qqq", "t.dat"]), Ok(Invocation::Usage), "{acts}");
+        }
+        assert_eq!(parsed(&["--version", "-o0"]), Ok(Invocation::Version));
+        assert_eq!(parsed(&["-yego", "-?"]), Ok(Invocation::SignalEvent("go".to_owned())));
+        assert_eq!(parsed(&["-?", "-yego"]), Ok(Invocation::Usage));
+        for (wrong, words) in [(["-w101", "-?"], "-w101"), (["-?", "-d-1"], "-d-1")] {
+            let error = parsed(&wrong).unwrap_err().to_string();
+            assert!(error.contains(words), "{wrong:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_dash_behind_a_target_was_another_target() {
+        let error = parsed(&["-Rpxml", "t.dat", "-"]).unwrap_err().to_string();
+        assert_eq!(error, "option '-' must come before the targets");
+        // Behind two dashes all are targets.
+        assert!(parsed(&["-Rpxml", "--", "t.dat", "-"]).is_ok());
     }
 }
