@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fathom_core::dialect::diskspd::warned;
 use fathom_core::explain::explain as explain_job;
 use fathom_core::measure::Event;
 use fathom_core::report::json;
@@ -235,8 +236,12 @@ fn report(
     exit_code(finished, interrupted, printed)
 }
 
-/// Shows a result in all the forms that were requested.
+/// Shows a result in all the forms that were requested. What `DiskSpd` warns of on standard error, it says in
+/// `DiskSpd`'s words there, too.
 fn show(finished: &Finished, destination: &Destination, stop: &AtomicBool) -> ExitCode {
+    for line in warned::lines(&finished.result) {
+        complain(&format!("WARNING: {line}"));
+    }
     for failure in &finished.failures {
         complain(&format!("ERROR: {failure}"));
     }

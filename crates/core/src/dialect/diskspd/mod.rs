@@ -18,4 +18,5 @@ pub mod stop;
 pub mod system;
 mod topology;
 pub mod validate;
+pub mod warned;
 mod xml;
