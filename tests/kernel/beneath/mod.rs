@@ -4,6 +4,7 @@
 mod causes;
 mod data;
 mod edges;
+mod mounts;
 mod origins;
 
 use std::io::Read;

@@ -102,10 +102,10 @@ fn is_doubted(result: &Value) {
 }
 
 /// A loop device over a file that the test keeps.
-struct Attached(PathBuf);
+pub(super) struct Attached(PathBuf);
 
 impl Attached {
-    fn new(device: &str, image: &Path, direct: &str) -> Option<Self> {
+    pub(super) fn new(device: &str, image: &Path, direct: &str) -> Option<Self> {
         let name = device.trim_start_matches("/dev/");
         wait_until_gone(&PathBuf::from(format!("/sys/block/{name}/loop")), || {});
         let direct = format!("--direct-io={direct}");
@@ -116,7 +116,7 @@ impl Attached {
         None
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -87,8 +87,18 @@ impl Fake {
 
     /// Mounts something, by the rest of its line.
     pub(crate) fn mount(&mut self, line: &str) {
-        self.mounts.push_str(&format!("30 1 {line}\n"));
+        self.mount_as(30, line);
+    }
+
+    /// The same, where its number tells it from others.
+    pub(crate) fn mount_as(&mut self, id: u32, line: &str) {
+        self.mounts.push_str(&format!("{id} 1 {line}\n"));
         self.write("proc/self/mountinfo", &self.mounts);
+    }
+
+    /// Sets what the kernel tells of a path: its mount and the number of its file system.
+    pub(crate) fn stands(&self, path: &str, told: &str) {
+        self.write(&format!("made/standing{path}"), told);
     }
 
     pub(crate) fn layers(&self, span: &SpanPlan) -> Layers {

@@ -1,14 +1,15 @@
 //! Which file system a file lies on, and which devices that lies on.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use fathom_sys::device::mounts::{self, Mount};
+use fathom_sys::device::mounts::{self, Mount, Standing};
 use fathom_sys::identity::Identity;
 
 use super::layers::{BY_PROCESS, Finder, LayerKind};
+use super::overlay;
 use super::servers::Server;
 use crate::guard::machine::Number;
-use crate::guard::mounts::btrfs_groups;
+use crate::guard::mounts::{btrfs_groups, tables};
 
 /// File systems that store nothing but in memory (Documentation/filesystems/tmpfs.rst and
 /// ramfs-rootfs-initramfs.rst of the kernel).
@@ -17,13 +18,24 @@ pub(crate) const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbf
 const SERVED: [&str; 4] = ["fuse", "virtiofs", "9p", "vboxsf"];
 /// What is said of a file system whose files a server on the network has.
 pub(crate) const OVER_NETWORK: &str = "served over the network";
+/// What is said of a file system that no mount of this namespace shows.
+pub(crate) const HIDDEN: &str = "whose mount cannot be seen from here";
 /// What the kernel adds to the path of a file that is no more.
 const DELETED: &str = " (deleted)";
+/// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that
+/// is shared, and of System V.
+const NAMES_IN_MEMORY: [&str; 3] = ["/memfd:", "/dev/zero", "/SYSV"];
 
-/// What lies beneath a file of this mount namespace.
+/// What lies beneath a file. The kernel is asked for its mount: the text of its path may name one that lies
+/// hidden beneath another, and a file of another process or namespace has no path here.
 pub(super) fn of_file(finder: &mut Finder<'_>, path: &Path, depth: usize) -> Option<usize> {
-    let mount = read(finder).into_iter().rfind(|mount| mount.holds(path))?;
-    Some(of_mount(finder, &mount, path, depth))
+    let all = read(finder);
+    let standing = finder.machine.standing(path);
+    if let Some(mount) = mounts::find(&all, path, standing) {
+        return Some(of_mount(finder, mount, path, depth));
+    }
+    let memory = finder.machine.memory_file_system(path);
+    Some(of_hidden(finder, standing?, memory, depth))
 }
 
 /// What lies beneath the file of a loop device. Its path may be another's, or nobody's, by now: the number
@@ -34,14 +46,81 @@ pub(super) fn of_backing_file(
     number: Option<Number>,
     depth: usize,
 ) -> Option<usize> {
-    let all = read(finder);
-    let by_number = all.iter().rfind(|mount| Some(mount.number) == number);
     let plain = Path::new(path.strip_suffix(DELETED).unwrap_or(path));
-    let by_path = || all.iter().rfind(|mount| mount.holds(plain));
-    match by_number.or_else(by_path) {
-        Some(mount) => Some(of_mount(finder, mount, plain, depth)),
-        None => finder.device(number?, depth),
+    let memory = is_memory(path).then_some("tmpfs");
+    let Some(number) = number else {
+        return of_backing_path(finder, path, memory, depth);
+    };
+    let is_there = |found| matches!(found, Identity::File(id) if id.device == number);
+    if finder.machine.identity(plain).is_some_and(is_there) {
+        return finder.file(plain, depth);
     }
+    let all = read(finder);
+    let by_number = all.iter().rfind(|mount| mount.number == number);
+    // Btrfs has a number for each subvolume, which no mount shows, but the folder of a deleted file does.
+    let by_folder = || {
+        let standing = finder.machine.standing(plain.parent()?)?;
+        let is_same = standing.number == number;
+        is_same.then(|| mounts::find(&all, plain, Some(standing))).flatten()
+    };
+    match by_number.or_else(by_folder) {
+        Some(mount) => Some(of_mount(finder, mount, plain, depth)),
+        None => Some(of_hidden(finder, Standing { mount: None, number }, memory, depth)),
+    }
+}
+
+/// The same where only its path is known. A path that nobody has may be that of another namespace, or of
+/// what is no longer mounted.
+fn of_backing_path(
+    finder: &mut Finder<'_>,
+    path: &str,
+    memory: Option<&str>,
+    depth: usize,
+) -> Option<usize> {
+    if let Some(name) = memory {
+        return Some(in_memory(finder, name));
+    }
+    let plain = path.strip_suffix(DELETED);
+    if plain.is_none() && !finder.machine.files().has(path) {
+        return Some(finder.leaf("a file system", LayerKind::Unseen, HIDDEN));
+    }
+    finder.file(Path::new(plain.unwrap_or(path)), depth)
+}
+
+/// Whether the kernel calls a file so that lies in memory, and that no mount shows (`mm/memfd.c`,
+/// `mm/shmem.c` and `ipc/shm.c` of the kernel).
+fn is_memory(path: &str) -> bool {
+    path.ends_with(DELETED) && NAMES_IN_MEMORY.iter().any(|name| path.starts_with(name))
+}
+
+fn in_memory(finder: &mut Finder<'_>, name: &str) -> usize {
+    finder.leaf(name, LayerKind::Memory, "which lies in memory")
+}
+
+/// What lies beneath a file of a file system that no mount of this namespace shows. Processes of other
+/// namespaces may see it.
+fn of_hidden(
+    finder: &mut Finder<'_>,
+    standing: Standing,
+    memory: Option<&str>,
+    depth: usize,
+) -> usize {
+    if let Some(name) = memory {
+        return in_memory(finder, name);
+    }
+    let all: Vec<Mount> =
+        tables(finder.machine).into_iter().flat_map(|table| table.mounts).collect();
+    let by_id = all.iter().find(|mount| Some(mount.id) == standing.mount);
+    let seen = by_id.or_else(|| all.iter().find(|mount| mount.number == standing.number));
+    if let Some(mount) = seen {
+        // Where the file stands there, no path of this namespace tells.
+        return of_mount(finder, mount, Path::new(""), depth);
+    }
+    let (major, minor) = standing.number;
+    let device = if major == 0 { None } else { finder.device(standing.number, depth) };
+    device.unwrap_or_else(|| {
+        finder.leaf(&format!("file system {major}:{minor}"), LayerKind::Unseen, HIDDEN)
+    })
 }
 
 fn read(finder: &Finder<'_>) -> Vec<Mount> {
@@ -52,7 +131,7 @@ fn of_mount(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
     let name = mount.file_system.as_str();
     let kind = name.split('.').next().unwrap_or(name);
     if IN_MEMORY.contains(&name) {
-        return finder.leaf(name, LayerKind::Memory, "which lies in memory");
+        return in_memory(finder, name);
     }
     if mount.is_remote() || (SERVED.contains(&kind) && mount.number.0 == 0) {
         let server = Server::of_mount(mount);
@@ -99,48 +178,9 @@ fn sources(finder: &Finder<'_>, mount: &Mount) -> Vec<Number> {
     group.map_or(found, |(_, parts)| parts)
 }
 
-/// The layer that holds a file of an overlay: the upper one, or the first lower one that has it. A file that
-/// is opened for writing has been copied up before.
+/// The layer that holds the data of a file of an overlay. A file that is opened for writing has been copied
+/// up before.
 fn overlaid(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -> Option<usize> {
-    let options = options_of(finder, mount);
-    let inside = path.strip_prefix(&mount.place).ok()?;
-    let folders = ["upperdir", "lowerdir"].map(|name| option(&options, name));
-    let folders = folders.into_iter().flatten();
-    let folders: Vec<PathBuf> = folders.flat_map(|value| split_folders(&value)).collect();
-    // Where whoever mounted it stood at that time, nothing tells.
-    if folders.iter().any(|folder| folder.is_relative()) {
-        return None;
-    }
-    let holder = folders.into_iter().map(|folder| folder.join(inside));
-    let mut holder =
-        holder.filter(|real| finder.machine.files().path(&real.to_string_lossy()).exists());
-    let real = holder.next()?;
+    let real = overlay::holder(finder.machine, mount, path)?;
     finder.file(&real, depth)
-}
-
-/// The options of the file system of a mount, which stand last in its line.
-fn options_of(finder: &Finder<'_>, mount: &Mount) -> String {
-    let text = finder.machine.files().text("proc/self/mountinfo").unwrap_or_default();
-    let number = format!("{}:{}", mount.number.0, mount.number.1);
-    let line = text.lines().rfind(|line| line.split(' ').nth(2) == Some(number.as_str()));
-    let options = line.and_then(|line| line.split_once(" - ")?.1.splitn(3, ' ').nth(2));
-    options.unwrap_or_default().to_owned()
-}
-
-fn option(options: &str, name: &str) -> Option<String> {
-    // Newer kernels show each lower layer by itself, as `lowerdir+`.
-    let value = |one: &str| {
-        let rest = one.strip_prefix(name)?;
-        rest.strip_prefix('+').unwrap_or(rest).strip_prefix('=').map(str::to_owned)
-    };
-    let found: Vec<String> = options.split(',').filter_map(value).collect();
-    let plain = |value: String| mounts::unescape(&value).to_string_lossy().into_owned();
-    (!found.is_empty()).then(|| plain(found.join(":")))
-}
-
-/// Folders with colons between them; a colon of a name has a backslash before it.
-fn split_folders(value: &str) -> Vec<PathBuf> {
-    let marked = value.replace("\\:", "\0");
-    let parts = marked.split(':').filter(|part| !part.is_empty());
-    parts.map(|part| PathBuf::from(part.replace('\0', ":"))).collect()
 }

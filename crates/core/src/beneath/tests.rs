@@ -157,3 +157,108 @@ fn layers_that_lie_on_themselves_end() {
     let layers = fake.layers(&of_path("/dev/loop6"));
     assert_eq!(names(&layers), [("loop6", Loop), ("ext4", FileSystem)]);
 }
+
+/// A tmpfs that a bind mount hides made a disk "memory", and one over a disk was called that disk.
+#[test]
+fn the_kernel_names_the_mount_of_a_file_where_another_hides_it() {
+    let mut fake = Fake::new();
+    fake.mount_as(40, "0:60 / /m/a/b rw - tmpfs t1 rw");
+    fake.mount_as(41, "8:16 /real /m/a rw - xfs /dev/sdb rw");
+    let hidden = "/m/a/b/f.dat";
+    fake.stands(hidden, "41 8:16");
+    check(&fake, hidden, &[("xfs", FileSystem), ("sdb", Disk)]);
+    // Kernels before 5.8 tell the number of the file system alone.
+    fake.stands(hidden, "- 8:16");
+    check(&fake, hidden, &[("xfs", FileSystem), ("sdb", Disk)]);
+    fake.stands(hidden, "40 0:60");
+    check(&fake, hidden, &[("tmpfs", Memory)]);
+    // A subvolume of Btrfs has a number that no mount shows.
+    fake.mount_as(42, "0:70 /@home /m/home rw - btrfs /dev/sdb rw");
+    fake.stands("/m/home/sub/f.dat", "42 0:71");
+    check(&fake, "/m/home/sub/f.dat", &[("btrfs", FileSystem), ("sdb", Disk)]);
+}
+
+/// What is reached through `/proc` or from within a changed root has no mount here, and was said to lie on
+/// `proc`, or on the root's disk.
+#[test]
+fn a_file_of_another_mount_namespace_is_followed_there_or_not_at_all() {
+    let fake = Fake::new();
+    let path = "/proc/9/root/data/f.dat";
+    fake.stands(path, "77 0:60");
+    let layers = check(&fake, path, &[("file system 0:60", Unseen)]);
+    assert_eq!(layers.all[0].about, super::HIDDEN);
+    fake.stands(path, "77 8:16");
+    check(&fake, path, &[("sdb", Disk)]);
+    fake.write("proc/9/mountinfo", "77 1 8:16 / /data rw - xfs /dev/sdb rw\n");
+    check(&fake, path, &[("xfs", FileSystem), ("sdb", Disk)]);
+    fake.write("proc/9/mountinfo", "78 1 0:60 / /data rw - tmpfs tmpfs rw\n");
+    fake.stands(path, "78 0:60");
+    check(&fake, path, &[("tmpfs", Memory)]);
+}
+
+/// The root holds every path: a loop device over a file of memory was said to lie on the root's disk.
+#[test]
+fn a_loop_device_over_what_is_mounted_nowhere_does_not_lie_on_the_root() {
+    let fake = Fake::new();
+    for (index, file, expected) in [
+        (3, "/memfd:x (deleted)", ("tmpfs", Memory)),
+        (4, "/dev/zero (deleted)", ("tmpfs", Memory)),
+        (5, "/SYSV00000000 (deleted)", ("tmpfs", Memory)),
+        (6, "/i.img", ("file system 0:1", Unseen)),
+        (7, "/i.img (deleted)", ("file system 0:1", Unseen)),
+    ] {
+        fake.loop_over(index, file, false);
+        fake.write(&format!("made/under/loop{index}"), "0:1");
+        let name = format!("loop{index}");
+        check(&fake, &format!("/dev/{name}"), &[(name.as_str(), Loop), expected]);
+    }
+    // Nobody may ask for the number, and nothing has that path.
+    fake.loop_over(8, "/gone.img", false);
+    check(&fake, "/dev/loop8", &[("loop8", Loop), ("a file system", Unseen)]);
+    fake.loop_over(9, "/memfd:x (deleted)", false);
+    check(&fake, "/dev/loop9", &[("loop9", Loop), ("tmpfs", Memory)]);
+    // A disk whose file system is no longer mounted is there all the same.
+    fake.loop_over(2, "/i.img", false);
+    fake.write("made/under/loop2", "8:16");
+    check(&fake, "/dev/loop2", &[("loop2", Loop), ("sdb", Disk)]);
+}
+
+/// Each subvolume of Btrfs has a number of its own.
+#[test]
+fn a_loop_device_over_a_deleted_file_of_a_subvolume_lies_on_its_devices() {
+    let mut fake = Fake::new();
+    fake.mount_as(42, "0:70 / /data rw - btrfs /dev/sdb rw");
+    fake.stands("/data/sub", "42 0:71");
+    fake.loop_over(3, "/data/sub/i.img (deleted)", false);
+    fake.write("made/under/loop3", "0:71");
+    check(&fake, "/dev/loop3", &[("loop3", Loop), ("btrfs", FileSystem), ("sdb", Disk)]);
+}
+
+/// A bind mount of a folder of an overlay found another file of the same name in the wrong layer.
+#[test]
+fn a_bind_mount_of_an_overlay_begins_within_its_layers() {
+    let mut fake = Fake::new();
+    fake.mount("0:42 / /upper rw - tmpfs tmpfs rw");
+    let overlay = "overlay overlay rw,lowerdir=/lower,upperdir=/upper,workdir=/work";
+    fake.mount(&format!("0:43 / /merged rw - {overlay}"));
+    fake.mount(&format!("0:43 /sub /bound rw - {overlay}"));
+    fake.mount(&format!("0:43 /sub/f.dat /single.dat rw - {overlay}"));
+    fake.write("upper/f.dat", "another");
+    fake.write("lower/sub/f.dat", "x");
+    let disk = [("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)];
+    for path in ["/bound/f.dat", "/single.dat", "/merged/sub/f.dat"] {
+        check(&fake, path, &[("overlay", FileSystem), disk[0], disk[1], disk[2]]);
+    }
+    check(&fake, "/merged/f.dat", &[("overlay", FileSystem), ("tmpfs", Memory)]);
+}
+
+/// The first layer that had the name was taken, also where a folder of that name was emptied above it.
+#[test]
+fn a_file_of_a_layer_that_is_not_the_one_shown_does_not_hold_it() {
+    let mut fake = Fake::new();
+    fake.mount("0:42 / /upper rw - tmpfs tmpfs rw");
+    fake.mount("0:43 / /merged rw - overlay overlay rw,lowerdir=/lower,upperdir=/upper,workdir=/w");
+    fake.write("upper/f.dat", "another");
+    fake.write("merged/f.dat", "shown");
+    check(&fake, "/merged/f.dat", &[("overlay", Unseen)]);
+}

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_sys::identity::{self, Identity};
-use fathom_sys::loops;
+use fathom_sys::device::mounts::{self, Standing};
+use fathom_sys::identity::{self, FileId, Identity};
+use fathom_sys::{loops, space};
 
 use crate::tree::Tree;
 
@@ -43,6 +44,27 @@ impl Machine {
         identity::of(&self.files.path(&path.to_string_lossy())).ok()
     }
 
+    /// Where a path of this machine leads to: its mount and file system. On a machine made of files, a file
+    /// below `made/standing` tells.
+    pub(crate) fn standing(&self, path: &Path) -> Option<Standing> {
+        if self.is_this_one {
+            return mounts::standing(path).ok();
+        }
+        let told = self.files.text(&format!("made/standing{}", path.display()))?;
+        let (mount, number) = told.split_once(' ')?;
+        Some(Standing { mount: mount.parse().ok(), number: parse_number(number)? })
+    }
+
+    /// What a path of this machine leads to, with its size and times; nothing if it cannot be looked at.
+    pub(crate) fn metadata(&self, path: &Path) -> Option<fs::Metadata> {
+        fs::metadata(self.files.path(&path.to_string_lossy())).ok()
+    }
+
+    /// The file system in memory that a path leads to, if it does.
+    pub(crate) fn memory_file_system(&self, path: &Path) -> Option<&'static str> {
+        self.is_this_one.then(|| space::memory_file_system(path))?
+    }
+
     /// Where a symbolic link of `/proc` leads, also if nothing stands there.
     pub(super) fn link(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(self.files.path(name)).ok()
@@ -52,8 +74,18 @@ impl Machine {
     /// or belong to another mount namespace.
     pub(super) fn under_loop(&self, name: &str) -> Option<Identity> {
         let shown = self.files.text(&format!("sys/block/{name}/loop/backing_file"))?;
-        let asked = self.is_this_one.then(|| loops::backing(&Path::new("/dev").join(name)).ok());
-        asked.flatten().or_else(|| self.identity(Path::new(&shown)))
+        let asked = if self.is_this_one {
+            loops::backing(&Path::new("/dev").join(name)).ok()
+        } else {
+            self.made_under(name)
+        };
+        asked.or_else(|| self.identity(Path::new(&shown)))
+    }
+
+    /// What lies under a loop device of a machine made of files, by the number of its file system.
+    fn made_under(&self, name: &str) -> Option<Identity> {
+        let device = parse_number(&self.files.text(&format!("made/under/{name}"))?)?;
+        Some(Identity::File(FileId { device, inode: 1 }))
     }
 
     /// The numbers of all processes.

@@ -20,14 +20,14 @@ pub(super) struct Mounted {
 }
 
 /// The mounts of one namespace.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// A process that lives in it; absent if this one does.
     pub(super) pid: Option<u32>,
-    pub(super) mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<Mount>,
 }
 
 /// The mounts of every namespace that a process lives in, those of this process first.
-pub(super) fn tables(machine: &Machine) -> Vec<Table> {
+pub(crate) fn tables(machine: &Machine) -> Vec<Table> {
     let mut seen = BTreeSet::new();
     let own = std::iter::once(("self".to_owned(), None));
     let others = machine.processes().map(|pid| (pid.to_string(), Some(pid)));

@@ -25,6 +25,10 @@ pub struct Space {
 /// File systems that keep their files in memory, by the number that `statfs(2)` tells (`linux/magic.h`).
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58F6];
 
+/// File systems that store nothing but in memory, by their numbers (`linux/magic.h`).
+const MEMORY_NAMES: [(u32, &str); 3] =
+    [(0x0102_1994, "tmpfs"), (0x8584_58F6, "ramfs"), (0x9584_58F6, "hugetlbfs")];
+
 /// File systems whose I/O a server answers, which may be a process of this machine: FUSE, NFS, SMB, 9P, Ceph
 /// and AFS (`linux/magic.h`, `fs/smb/client/cifsfs.h`).
 const SERVED: [u32; 7] =
@@ -56,6 +60,14 @@ pub fn is_served(file: &File) -> io::Result<bool> {
 /// Whether an open file is kept in memory.
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(IN_MEMORY.contains(&kind(&fstatfs(file)?)))
+}
+
+/// The file system in memory that a path leads to, as `/proc/self/mountinfo` calls it; none if it is another.
+/// What is mounted nowhere, such as the file of `memfd_create(2)`, is known by this alone.
+#[must_use]
+pub fn memory_file_system(path: &Path) -> Option<&'static str> {
+    let found = kind(&statfs(path).ok()?);
+    MEMORY_NAMES.iter().find(|(number, _)| *number == found).map(|(_, name)| *name)
 }
 
 /// The room on the file system that holds `path`.

@@ -181,7 +181,7 @@ fn is_among_devices(folder: &Path, metadata: &fs::Metadata) -> bool {
 fn fill_from_file_system(facts: &mut PathFacts, real: &Path, metadata: &fs::Metadata) {
     let device = sys_directory(device_number(metadata.dev()));
     fill_from_queue(facts, &device);
-    if let Some(mount) = mounts::read().into_iter().rfind(|mount| mount.holds(real)) {
+    if let Some(mount) = mounts::of(real) {
         facts.is_remote = mount.is_remote();
         facts.is_read_only = mount.is_read_only;
         facts.file_system = mount.file_system;
