@@ -34,7 +34,7 @@ use crate::supervise::within;
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// A target could not be opened.
-    #[error("cannot open '{name}' {how}: {source}{}", hint(.source))]
+    #[error("cannot open '{name}' {how}: {source}{}", open_hint(how, .source))]
     Open {
         /// Name of the target.
         name: String,
@@ -144,6 +144,15 @@ fn hint(error: &io::Error) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// File systems that cannot bypass the page cache refuse it only when a file is opened, unless they say so.
+fn open_hint(how: &str, error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::InvalidInput && how.ends_with(PAST_THE_CACHE) {
+        return "; its file system cannot bypass the page cache: leave -Su and -Sh out, or name \
+                another target";
+    }
+    hint(error)
 }
 
 fn ring_hint(error: &RingError) -> &'static str {
@@ -298,6 +307,9 @@ fn flags(target: &TargetPlan) -> OpenFlags {
         write_through: target.open.write_through,
     }
 }
+
+/// Ends what is said of a target that is opened so.
+const PAST_THE_CACHE: &str = "past the page cache";
 
 /// Opens one target as its plan says. What is to be written must be what was checked.
 pub fn open(target: &TargetPlan, checked: &Checked) -> Result<TargetFile, SetupError> {

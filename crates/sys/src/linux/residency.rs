@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use super::space;
+use super::{space, statx};
 
 /// Bytes of a page of memory.
 #[must_use]
@@ -176,6 +176,19 @@ pub fn set_direct(file: &File, direct: bool) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Whether an open file cannot be read or written past the page cache. Some file systems say so, others
+/// refuse the flag.
+pub fn refuses_direct(file: &File) -> bool {
+    let told = statx::of_open(file, libc::AT_STATX_DONT_SYNC, libc::STATX_DIOALIGN).ok();
+    if let Some(told) = told.filter(|told| told.stx_mask & libc::STATX_DIOALIGN != 0) {
+        return told.stx_dio_offset_align == 0;
+    }
+    match set_direct(file, true) {
+        Ok(()) => set_direct(file, false).is_err(),
+        Err(error) => error.kind() == io::ErrorKind::InvalidInput,
+    }
 }
 
 #[cfg(test)]

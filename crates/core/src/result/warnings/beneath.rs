@@ -3,8 +3,9 @@
 use super::super::beneath::{SEEN, is_of_all};
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
+use super::caching::{BESIDE_THE_FILE_SYSTEM, WITH_THE_CACHE};
 use super::words::{either, rate, size};
-use crate::beneath::LayerKind;
+use crate::beneath::{HIDDEN, LayerKind};
 use crate::engine::offsets::Reach;
 use crate::units::MIB;
 
@@ -91,6 +92,12 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             (WarningKind::DeviceUnseen, reach(seen, origin))
         }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
+        AnsweredBy::Unseen if is_hidden(seen, origin) => (
+            WarningKind::DeviceUnseen,
+            "measure it in the mount namespace where that file system is mounted, or read the figures as those \
+             of the file system, whatever it lies on"
+                .to_owned(),
+        ),
         AnsweredBy::Unseen if has_cached_loop(seen, origin) => (
             WarningKind::DeviceUnseen,
             format!(
@@ -152,6 +159,12 @@ fn is_on_overlay(seen: &Seen, origin: &TargetOrigin) -> bool {
     layers(seen, origin).any(|layer| layer.name == "overlay" && layer.kind == LayerKind::Unseen)
 }
 
+/// Whether a target lies on a file system that is mounted only where this process cannot see it, or nowhere
+/// any more.
+fn is_hidden(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(|layer| layer.kind == LayerKind::Unseen && layer.about == HIDDEN)
+}
+
 /// The layers beneath a target.
 fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = &'a LayerUse> {
     let beneath = seen.measured.beneath.iter();
@@ -190,8 +203,11 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     {
         return reach_past(system);
     }
+    let refuses = seen.refuses_direct(origin.target as usize);
     let mut steps = Vec::new();
-    if !is_past_the_cache {
+    if refuses {
+        steps.push(BESIDE_THE_FILE_SYSTEM);
+    } else if !is_past_the_cache {
         steps.push("bypass the page cache (-Su)");
     }
     // Its own cache is another one: who bypasses only one of them measures the other.
@@ -199,7 +215,8 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
         steps.push("attach the loop device with losetup --direct-io=on");
     }
     if !steps.is_empty() {
-        return steps.join(", and ");
+        let steps = steps.join(", and ");
+        return if refuses { either(&[steps, WITH_THE_CACHE.to_owned()]) } else { steps };
     }
     if is_served(seen, origin) {
         return "read the figures as those of the process that serves the file system, with its cache; mount \

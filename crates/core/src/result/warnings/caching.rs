@@ -19,6 +19,12 @@ use crate::tree::Tree;
 /// With a smaller share than this in the cache, in percent, it served next to nothing.
 const RESIDENT_PERCENT_MIN: f64 = 1.0;
 
+/// What to do where the file system of a target refuses I/O past the page cache.
+pub(super) const BESIDE_THE_FILE_SYSTEM: &str = "measure the block device itself past the page cache (-Su), \
+    which the file system cannot bypass";
+/// What to do beside that.
+pub(super) const WITH_THE_CACHE: &str = "drop the caches before, and use far more than the memory";
+
 /// How much of a target the page cache held after a time span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetResidency {
@@ -34,6 +40,8 @@ pub struct TargetResidency {
     pub memory_bytes: u64,
     /// The directory of the control group that allows less than the host has, if one does.
     pub memory_group: Option<String>,
+    /// The target cannot be used past the page cache.
+    pub refuses_direct: bool,
 }
 
 /// The targets of a time span, open for [`residency()`] where the limit of open files has room, in order.
@@ -86,8 +94,12 @@ pub fn residency(
         let range_bytes = Reach::of(span, index).bytes().min(range_bytes);
         let doing = format!("look how much of '{}' the page cache holds", target.name);
         // The file is closed in there, too, which may hang as well.
-        let resident_bytes = within(sink, doing, move || pages::resident_bytes(&file, range).ok());
-        let resident_bytes = resident_bytes?.min(range_bytes);
+        let look = move || {
+            let resident_bytes = pages::resident_bytes(&file, range).ok()?;
+            Some((resident_bytes, pages::refuses_direct(&file)))
+        };
+        let (resident_bytes, refuses_direct) = within(sink, doing, look)?;
+        let resident_bytes = resident_bytes.min(range_bytes);
         let (time_span, target) = (number(span.index), number(index));
         let memory_group = memory_group.clone();
         Some(TargetResidency {
@@ -97,13 +109,14 @@ pub fn residency(
             resident_bytes,
             memory_bytes,
             memory_group,
+            refuses_direct,
         })
     };
     span.targets.iter().enumerate().filter_map(ask).collect()
 }
 
 /// Doubts about reads that the page cache served, and writes that ended there.
-pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warning> {
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, target) in seen.real_targets() {
         if is_past_the_cache(target) {
@@ -116,12 +129,11 @@ pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warnin
         let is_unseen =
             origin(seen, index).is_some_and(|origin| origin.answered_by == AnsweredBy::Unseen);
         let counts = seen.counts(index);
-        let span = number(seen.span.index);
-        let is_this =
-            |found: &&TargetResidency| found.time_span == span && found.target == number(index);
-        let resident = residency.iter().find(is_this);
-        let found =
-            [cached_reads(target, &counts, resident), cached_writes(target, &counts, is_unseen)];
+        let bypass = (!seen.refuses_direct(index)).then(|| bypass(target));
+        let found = [
+            cached_reads(&counts, seen.resident(index), bypass.clone()),
+            cached_writes(target, &counts, is_unseen, bypass),
+        ];
         warnings.extend(found.into_iter().flatten().map(|warning| seen.about(target, warning)));
     }
     warnings
@@ -152,16 +164,16 @@ fn page_cache(evidence: String, remedy: String) -> Warning {
 }
 
 fn cached_reads(
-    target: &TargetPlan,
     counts: &Counts,
     resident: Option<&TargetResidency>,
+    bypass: Option<String>,
 ) -> Option<Warning> {
     let share = resident.map(|found| percent(found.resident_bytes, found.range_bytes));
     if counts.read_ios == 0 || share.is_some_and(|share| share < RESIDENT_PERCENT_MIN) {
         return None;
     }
     let mut evidence = format!("{} reads went through the page cache", grouped(counts.read_ios));
-    let mut remedies = vec![bypass(target)];
+    let mut remedies = vec![bypass.unwrap_or_else(|| BESIDE_THE_FILE_SYSTEM.to_owned())];
     if let (Some(found), Some(share)) = (resident, share) {
         let held = format!(
             ", which held {share:.1} % of the {} that were read from; {} {} of memory",
@@ -197,7 +209,12 @@ pub(in crate::result) fn ends_in_cache(target: &TargetPlan) -> bool {
 }
 
 /// Who serves a file system from elsewhere decides what becomes of writes.
-fn cached_writes(target: &TargetPlan, counts: &Counts, is_unseen: bool) -> Option<Warning> {
+fn cached_writes(
+    target: &TargetPlan,
+    counts: &Counts,
+    is_unseen: bool,
+    bypass: Option<String>,
+) -> Option<Warning> {
     let open = target.open;
     if counts.write_ios == 0 || !ends_in_cache(target) {
         return None;
@@ -220,7 +237,8 @@ fn cached_writes(target: &TargetPlan, counts: &Counts, is_unseen: bool) -> Optio
     } else {
         "end each write only on stable storage (-Sw)"
     };
-    Some(page_cache(evidence, either(&[bypass(target), flushed.to_owned()])))
+    let remedies: Vec<String> = bypass.into_iter().chain([flushed.to_owned()]).collect();
+    Some(page_cache(evidence, either(&remedies)))
 }
 
 fn bypass(target: &TargetPlan) -> String {

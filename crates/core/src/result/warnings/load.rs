@@ -205,7 +205,7 @@ fn relief(seen: &Seen, threads: &[&ThreadResult]) -> String {
     tell(targets.iter().any(|one| u64::from(one.block_bytes) < MIB), "use larger blocks (-b)");
     // Of a file in memory the page cache is all there is.
     let is_cached = |(index, target): (usize, &TargetPlan)| {
-        !target.open.direct && !lies_in_page_cache(seen, index)
+        !target.open.direct && !lies_in_page_cache(seen, index) && !seen.refuses_direct(index)
     };
     tell(targets.iter().enumerate().any(is_cached), "bypass the page cache (-Su)");
     if remedies.is_empty() {

@@ -108,12 +108,12 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
             0 => result.host.cpus.len(),
             known => known,
         };
-        let seen = Seen { span, measured, cpu_count };
+        let seen = Seen { span, measured, cpu_count, residency };
         warnings.extend(faults::warnings(&seen));
         warnings.extend(edges::warnings(&seen));
         warnings.extend(beneath::warnings(&seen));
         warnings.extend(network::warnings(&seen));
-        warnings.extend(caching::warnings(&seen, residency));
+        warnings.extend(caching::warnings(&seen));
         warnings.extend(sharing::warnings(&seen));
         warnings.extend(trims::warnings(&seen));
         warnings.extend(causes::warnings(&seen));
@@ -131,6 +131,8 @@ struct Seen<'a> {
     measured: &'a TimeSpanResult,
     /// CPUs that threads of load may run on.
     cpu_count: usize,
+    /// What the page cache held of the targets of all time spans.
+    residency: &'a [TargetResidency],
 }
 
 /// I/Os of one target over all threads.
@@ -157,6 +159,17 @@ impl Seen<'_> {
         warning.target = Some(target.name.clone());
         warning.time_span = Some(number(self.span.index));
         warning
+    }
+
+    /// What the page cache held of a target, where it was asked.
+    fn resident(&self, target: usize) -> Option<&TargetResidency> {
+        let (span, target) = (number(self.span.index), number(target));
+        self.residency.iter().find(|found| found.time_span == span && found.target == target)
+    }
+
+    /// Whether a target is known to refuse I/O past the page cache.
+    fn refuses_direct(&self, target: usize) -> bool {
+        self.resident(target).is_some_and(|found| found.refuses_direct)
     }
 
     /// The targets that lie on something real, with their position.

@@ -173,6 +173,7 @@ fn resident(bytes: u64) -> TargetResidency {
         resident_bytes: bytes,
         memory_bytes: 4 * GIB,
         memory_group: None,
+        refuses_direct: false,
     }
 }
 

@@ -5,10 +5,12 @@ use std::fs::File;
 use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::space;
 
-use super::{Case, direction, has, lacks};
+use super::{Case, SECOND, direction, has, lacks, resident};
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
 use crate::plan::{FilePlan, OffsetPlan, TargetKind};
-use crate::result::warnings::{before, before_span, cached_targets, residency};
+use crate::result::warnings::{
+    TargetResidency, after, before, before_span, cached_targets, residency,
+};
 use crate::result::{ThreadTargetResult, Warning, WarningKind};
 use crate::storage::Location;
 use crate::units::{GIB, MIB};
@@ -225,4 +227,23 @@ fn writes_that_are_synced_one_by_one_are_not_late() {
         });
         assert_eq!(case.all().len(), warnings);
     }
+}
+
+/// `-Su` was advised for a file on squashfs, which refused the open with "Invalid argument".
+#[test]
+fn the_cache_is_to_be_bypassed_only_where_the_file_system_can() {
+    let mut case = Case::new(1);
+    case.target().open.direct = false;
+    case.used(0).write = direction(512);
+    case.measured().threads[0].cpu_ns = SECOND;
+    let refusing = TargetResidency { refuses_direct: true, ..resident(GIB / 2) };
+    let found = after(&case.plan, &case.result, &[refusing]);
+    for warning in &found {
+        lacks(&warning.remedy, "ypass the page cache (-Su)");
+    }
+    let of_cache: Vec<_> = found.iter().filter(|one| one.kind == WarningKind::PageCache).collect();
+    has(&of_cache[0].remedy, &["measure the block device itself", "far more than the 4 GiB"]);
+    has(&of_cache[1].remedy, &["-Sw"]);
+    let other = TargetResidency { target: 1, refuses_direct: true, ..resident(0) };
+    has(&after(&case.plan, &case.result, &[other])[0].remedy, &["ypass the page cache (-Su)"]);
 }
