@@ -73,8 +73,8 @@ def test_each_of_several_targets_has_its_own_cause(monkeypatch: pytest.MonkeyPat
         "fathom.experiments.assess.target._is_direct", lambda path: "other" not in str(path)
     )
     told = caption(reported("own", "other"))
-    assert f"own: {OF_THE_DEVICE}" in told
-    assert "other: All of these reads went through the page cache" in told
+    assert f"Of own: {OF_THE_DEVICE}" in told
+    assert "Of other: All of these reads went through the page cache" in told
 
 
 def test_a_step_of_what_another_host_serves_can_be_its_memory() -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.assess import EFFORTS, KeyFigure, assess
+from fathom.experiments.assess._compared_figure import Width, compared
 from fathom.report.collect._barred import barred_keys
 from fathom.report.collect.gather import gather
 from fathom.report.figure import Figure, LeftOut
@@ -82,8 +83,8 @@ def test_the_page_ranked_reads_and_called_them_no_device_s(kept: Store) -> None:
         "Reading in order, at most",
     ]
     assert beside.caption.endswith(
-        "Numbers that met a limit are not set beside the others: fast: One write that survives an "
-        "outage, Random writes of 4 KiB."
+        "Numbers that met a limit are not set beside the others: One write that survives an "
+        "outage, Random writes of 4 KiB (fast)."
     )
     labels = {str(row[0]) for row in loads.table.rows}
     assert "4K random read, depth 1" in labels
@@ -141,3 +142,28 @@ def test_the_outcome_names_what_forbids_a_conclusion_on_each_cell(kept: Store) -
     forbidden = {one["key"] for one in target["cells"] if one["forbidden_by"] == ["io-limited"]}
     assert set(WRITES) <= forbidden
     assert not any(one["forbidden_by"] for one in other["cells"])
+
+
+def test_a_number_that_was_not_measured_to_its_end_stands_beside_one_that_was(kept: Store) -> None:
+    """Under two names it was no number of both, and the table called it *at most* of each."""
+    material = gather(kept, [limited(kept, "fast", "slow")])
+    fast, slow = material.sides
+    cut = "Random reads of 4 KiB, as far as measured"
+    numbers = tuple(
+        replace(one, label=cut) if one.label == "Random reads of 4 KiB, at most" else one
+        for one in slow.numbers
+    )
+    for sides in ([fast, replace(slow, numbers=numbers)], [replace(slow, numbers=numbers), fast]):
+        beside = shown(replace(material, sides=tuple(sides)), "side-by-side")
+        assert isinstance(beside, Figure)
+        assert [row[0] for row in beside.table.rows if "Random" in str(row[0])] == [cut]
+
+
+def test_a_row_is_called_at_most_only_if_that_holds_of_each_target() -> None:
+    row = [KeyFigure("random_reads", f"Reads, {how}", "ios_per_s", 1.0) for how in
+           ("at most", "as far as measured")]  # fmt: skip
+    for some in (row, row[::-1]):
+        assert (
+            compared(some, [Width(0.1)] * 2, (), 0.0, (0, 1)).label == "Reads, as far as measured"
+        )
+    assert compared(row[:1] * 2, [Width(0.1)] * 2, (), 0.0, (0, 1)).label == "Reads, at most"

@@ -23,6 +23,7 @@ __all__ = [
     "Repeat",
     "Width",
     "compared",
+    "label_of",
     "repeat_of",
     "width",
 ]
@@ -31,6 +32,7 @@ ALIKE = 1.05
 """Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice."""
 
 SEVERAL = 2
+_AT_MOST = ", at most"
 TOO_SHORT = "the runs were too short to know their means"
 """Why most have no interval that have none."""
 
@@ -204,6 +206,12 @@ def _halves(factors: Sequence[float | None], widths: Sequence[Width], apart: flo
     ]
 
 
+def label_of(row: Sequence[KeyFigure]) -> str:
+    """Return the name of a number: *at most* only if that holds of every target."""
+    labels = dict.fromkeys(one.label for one in row if one.value is not None)
+    return next((one for one in labels if not one.endswith(_AT_MOST)), row[0].label)
+
+
 def compared(
     row: Sequence[KeyFigure],
     widths: Sequence[Width],
@@ -236,7 +244,7 @@ def compared(
     reasons = [] if any(intervals) else [one.why for one in halves if one.why]
     return ComparedFigure(
         name=first.name,
-        label=first.label,
+        label=label_of(row),
         unit=first.unit,
         values=values,
         texts=[one.text for one in row],

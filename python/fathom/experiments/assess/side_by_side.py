@@ -15,6 +15,7 @@ from fathom.experiments.assess._compared_figure import (
     TOO_SHORT,
     ComparedFigure,
     compared,
+    label_of,
     repeat_of,
     width,
 )
@@ -405,7 +406,7 @@ def _conditions(names: Sequence[str], columns: Sequence[Sequence[KeyFigure]]) ->
                 known.setdefault(one.conditions, []).append(name)
         if row[0].name in _AT_A_KNEE and known:
             words = "; ".join(f"{', '.join(who)} at {how}" for how, who in known.items())
-            sentences.append(f"{row[0].label}, measured: {words}.")
+            sentences.append(f"{label_of(row)}, measured: {words}.")
     return sentences
 
 

@@ -83,7 +83,7 @@ def _caption(known: Sequence[tuple[Side, list[tuple[str, Point]]]]) -> str:
         causes.setdefault(_cause(side), []).append(side.name)
     cached = _CACHED if any(side.run("cached") for side, _ in known) else ""
     told = [
-        words if len(causes) == 1 else f"{' and '.join(names)}: {words}"
+        words if len(causes) == 1 else f"Of {' and '.join(names)}: {words}"
         for words, names in causes.items()
     ]
     return " ".join([_CAPTION.format(cached=cached), *told])

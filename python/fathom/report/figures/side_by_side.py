@@ -19,6 +19,7 @@ _CAPTION = (
     "The numbers of the first page for all targets. Whether more or less is better is in the "
     "name: of latencies, less is better; of rates, more."
 )
+_AT_MOST, _AS_FAR = ", at most", ", as far as measured"
 _LIMITED = "Numbers that met a limit are not set beside the others: {}."
 _BARRED = "Not set beside the others, as the numbers are not a device's: {}."
 
@@ -33,7 +34,7 @@ def side_by_side(material: Material) -> Figure | LeftOut | None:
     barred = _BARRED.format(", ".join(one.name for one in material.sides if one.is_barred))
     if len(sides) < 2:  # noqa: PLR2004 - A pair.
         return LeftOut("side-by-side", "Side by side", barred)
-    labels = [one.label for one in sides[0].numbers]
+    labels = [_common(sides, one.label) for one in sides[0].numbers]
     known = [(label, _of(sides, label)) for label in labels]
     shown = [(label, found) for label, found in known if len(found) > 1]
     limited = _limited_words(sides)
@@ -50,7 +51,18 @@ def side_by_side(material: Material) -> Figure | LeftOut | None:
 
 
 def _number(side: Side, label: str) -> KeyNumber | None:
-    return next((one for one in side.numbers if one.label == label), None)
+    return next((one for one in side.numbers if _base(one.label) == _base(label)), None)
+
+
+def _base(label: str) -> str:
+    """Return a label without how far it was measured, which may differ from side to side."""
+    return label.removesuffix(_AT_MOST).removesuffix(_AS_FAR)
+
+
+def _common(sides: Sequence[Side], label: str) -> str:
+    """Return what all sides call a number: *at most* only if that holds of every one."""
+    found = [one.label for side in sides if _is_shown(one := _number(side, label))]
+    return next((one for one in found if one.endswith(_AS_FAR)), label)
 
 
 def _is_shown(one: KeyNumber | None) -> TypeGuard[KeyNumber]:
@@ -60,7 +72,7 @@ def _is_shown(one: KeyNumber | None) -> TypeGuard[KeyNumber]:
 def _limited_words(sides: Sequence[Side]) -> str:
     """Return which numbers of which sides are left out, as they are those of a limit."""
     found = [(side.name, [one.label for one in side.numbers if one.is_barred]) for side in sides]
-    words = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in found if labels)
+    words = "; ".join(f"{', '.join(labels)} ({name})" for name, labels in found if labels)
     return f" {_LIMITED.format(words)}" if words else ""
 
 
@@ -75,7 +87,7 @@ def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
     pairs = [(side.name, _number(side, label)) for side in sides]
     found = [(name, one) for name, one in pairs if _is_shown(one)]
     # Who was measured less may not have come to the load at which the other gave more.
-    is_cut = label.endswith(", as far as measured")
+    is_cut = any(one.label.endswith(_AS_FAR) for _, one in found)
     return [] if is_cut and len({one.conditions for _, one in found}) > 1 else found
 
 
