@@ -1,6 +1,7 @@
 //! Whose figures they are: what the layers beneath a target saw, who took CPUs and I/Os away, and what stood
 //! still, each for real and beside a clean neighbour.
 
+mod cached;
 mod causes;
 mod data;
 mod edges;

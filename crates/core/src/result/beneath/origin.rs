@@ -186,11 +186,7 @@ impl Case<'_> {
     fn missed_in_words(&self, one: &Witness, names: &str) -> String {
         let is_of_others = one.came.is_some() && self.has_answering() && one.share >= HARDLY;
         let is_open = self.is_open(one.asked.name) && one.seen_bytes > 0;
-        if is_of_others || is_open {
-            one.at_most_in_words(names)
-        } else {
-            one.in_words(names)
-        }
+        if is_of_others || is_open { one.at_most_in_words(names) } else { one.in_words(names) }
     }
 
     /// Nothing is missing but what may have been in flight.
@@ -271,8 +267,8 @@ impl Case<'_> {
         one.share < ALL && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
     }
 
-    /// I/Os that were in flight when the layers were counted. Where the counted time holds the load, there are
-    /// none at that end.
+    /// I/Os that were in flight when the layers were counted. Where the counted time holds the load, there
+    /// are none at that end.
     pub(super) fn edge_ios(&self) -> u64 {
         let times = [self.plan.warm_up_ns, self.plan.cool_down_ns];
         let edges = times.into_iter().filter(|&time_ns| time_ns > 0).count() as u64;

@@ -72,7 +72,8 @@ fn a_fetch_for_each_read_is_the_disks() {
 #[test]
 fn reads_in_order_are_neither_the_disks_nor_the_page_caches() {
     let ahead = fetched("/x.dat", [312, 0], |target| target.offsets.order = Order::Sequential);
-    let words = "312 fetches of 39.1 MiB from sda served 10,000 reads (39.1 MiB), as the page cache reads ahead";
+    let words = "312 fetches of 39.1 MiB from sda served 10,000 reads (39.1 MiB), as the page cache reads \
+                 ahead";
     assert_eq!(said(&ahead), (AnsweredBy::NotCounted, words));
     assert!(!is_told(&ahead, WarningKind::NotTheDevice));
 }
@@ -103,7 +104,8 @@ fn what_others_write_does_not_pass_for_writes_that_are_still_in_the_page_cache()
     let both = written([500, READS], 14 * MIB);
     let words = format!("all of 500 reads (2.0 MiB) reached sda; {most}");
     assert_eq!(said(&both), (AnsweredBy::NotCounted, words.as_str()));
-    let hardly = "of 10,000 writes (39.1 MiB), at most 1 MiB reached sda, which saw that of everybody";
+    let hardly =
+        "of 10,000 writes (39.1 MiB), at most 1 MiB reached sda, which saw that of everybody";
     assert_eq!(said(&written([0, READS], MIB)), (AnsweredBy::AboveDevice, hardly));
 }
 
@@ -120,7 +122,7 @@ fn what_others_read_is_no_more_than_the_most_that_a_cached_loop_device_can_have_
         fake.fetched(BYTES);
     });
     let result = result(&span, observed, &[(READS, 0)]);
-    let expected = "of 10,000 reads (39.1 MiB), at most 19.5 MiB reached sda, which saw that of everybody; the \
-                    loop device loop2, over /a.img, through the page cache saw them";
+    let expected = "of 10,000 reads (39.1 MiB), at most 19.5 MiB reached sda, which saw that of everybody; \
+                    the loop device loop2, over /a.img, through the page cache saw them";
     assert_eq!(said(&result), (AnsweredBy::PartlyDevice, expected));
 }

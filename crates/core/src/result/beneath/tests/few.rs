@@ -6,7 +6,8 @@ use crate::result::WarningKind;
 
 const FEW: u64 = 137;
 
-/// A load of 137 reads at a depth of 128 on a loop device whose file is cached, of which the disk saw so many.
+/// A load of 137 reads at a depth of 128 on a loop device whose file is cached, of which the disk saw so
+/// many.
 fn said(
     path: &str,
     seen: u64,
@@ -35,8 +36,8 @@ fn said(
 fn a_load_that_is_counted_as_a_whole_has_nothing_at_its_edges() {
     let (answered_by, sentence, kinds) = said("/dev/loop2", 2, |_| {});
     assert_eq!(answered_by, AnsweredBy::AboveDevice);
-    let expected = "of 137 reads (548 KiB), 2 (8 KiB) reached sda; the loop device loop2, over /a.img, through \
-                    the page cache saw them";
+    let expected = "of 137 reads (548 KiB), 2 (8 KiB) reached sda; the loop device loop2, over /a.img, \
+                    through the page cache saw them";
     assert_eq!(sentence, expected);
     assert_eq!(kinds, [WarningKind::NotTheDevice]);
     let all = "all of 137 reads (548 KiB) reached sda".to_owned();
@@ -61,7 +62,7 @@ fn what_may_lie_at_the_edges_of_the_time_is_not_said_to_have_reached_the_disk() 
     assert_eq!((answered_by, kinds), (AnsweredBy::Device, vec![]));
 }
 
-/// "All of 10,000 reads" was said where the disk saw 92 % of them.
+/// "All of 14,000 reads" was said where the disk saw 92 % of them.
 #[test]
 fn what_is_missing_of_a_load_that_reached_the_disk_is_a_number() {
     let (answered_by, sentence, kinds) = said("/x.dat", 126, |_| {});

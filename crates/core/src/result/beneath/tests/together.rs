@@ -153,7 +153,8 @@ fn a_cached_loop_device_does_not_hide_behind_direct_files_on_its_disk() {
         (told.collect::<Vec<_>>(), kinds)
     };
     let (told, kinds) = said(READS);
-    let files = "of all targets on the same devices: of 11,000 reads (43.0 MiB), 10,000 (39.1 MiB) reached sda";
+    let files = "of all targets on the same devices: of 11,000 reads (43.0 MiB), 10,000 (39.1 MiB) \
+                 reached sda";
     assert_eq!(told[0], (AnsweredBy::Device, files.to_owned()));
     let cached = "whether 1,000 reads (3.9 MiB) reached sda cannot be told: the loop device loop2, over \
                   /a.img, through the page cache answers, and sda saw 39.1 MiB of everybody, while other \

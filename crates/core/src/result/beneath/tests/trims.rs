@@ -29,8 +29,8 @@ fn trims_alone_are_told_beside_the_discards_of_the_device() {
         assert_eq!((origin.asked.trim_ios, origin.asked.trim_bytes), (trims, trims * 4096));
         (origin.answered_by, origin.sentence)
     };
-    let trims = "4,934 trims (19.3 MiB) completed, and sdb saw 2,845 discards of everybody: ranges are merged \
-                 and divided on their way, so that none can be followed by itself";
+    let trims = "4,934 trims (19.3 MiB) completed, and sdb saw 2,845 discards of everybody: ranges are \
+                 merged and divided on their way, so that none can be followed by itself";
     assert_eq!(said(0, 4_934), (AnsweredBy::NotCounted, trims.to_owned()));
     let both = format!("all of 10,000 reads (39.1 MiB) reached sdb; {trims}");
     assert_eq!(said(READS, 4_934), (AnsweredBy::Device, both));
