@@ -83,8 +83,10 @@ impl Layers {
 
     /// The same on a machine that may be made of files.
     pub(crate) fn on(machine: &Machine, span: &SpanPlan) -> Self {
-        let mut finder = Finder { machine, blocks: Blocks::new(machine), found: Self::default() };
+        let (blocks, found) = (Blocks::new(machine), Self::default());
+        let mut finder = Finder { machine, blocks, found, is_written: false };
         for (index, target) in span.targets.iter().enumerate() {
+            finder.is_written = target.open.write;
             let is_used = |kind| {
                 span.threads.iter().any(|thread| {
                     thread.engine == kind
@@ -141,6 +143,8 @@ pub(super) struct Finder<'a> {
     pub(super) machine: &'a Machine,
     blocks: Blocks<'a>,
     found: Layers,
+    /// The load opens the target for writing.
+    pub(super) is_written: bool,
 }
 
 impl Finder<'_> {

@@ -141,7 +141,7 @@ fn of_mount(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
     let of = if name == "overlay" { path.display().to_string() } else { String::new() };
     let layer = finder.file_system(name, format!("{:?} {of}", mount.number));
     let below = match name {
-        "overlay" => overlaid(finder, mount, path, depth + 1).into_iter().collect(),
+        "overlay" => overlaid(finder, mount, path, depth).into_iter().collect(),
         _ => devices(finder, mount, depth + 1),
     };
     finder.lay(layer, below);
@@ -178,9 +178,13 @@ fn sources(finder: &Finder<'_>, mount: &Mount) -> Vec<Number> {
     group.map_or(found, |(_, parts)| parts)
 }
 
-/// The layer that holds the data of a file of an overlay. A file that is opened for writing has been copied
-/// up before.
+/// What lies beneath the data of a file of an overlay. A target that the load opens for writing is copied up
+/// then, and what a loop device has open was so before.
 fn overlaid(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -> Option<usize> {
-    let real = overlay::holder(finder.machine, mount, path)?;
-    finder.file(&real, depth)
+    let upper = mount.overlay().upper.filter(|_| finder.is_written && depth == 0);
+    let real = match upper {
+        Some(upper) => upper.is_absolute().then_some(upper)?,
+        None => overlay::holder(finder.machine, mount, path)?,
+    };
+    finder.file(&real, depth + 1)
 }

@@ -252,6 +252,21 @@ fn a_bind_mount_of_an_overlay_begins_within_its_layers() {
     check(&fake, "/merged/f.dat", &[("overlay", FileSystem), ("tmpfs", Memory)]);
 }
 
+/// It was followed to the lower layer, as it is copied up only when the load opens it.
+#[test]
+fn a_file_of_an_overlay_that_the_load_writes_to_lies_on_the_upper_layer() {
+    let mut fake = Fake::new();
+    fake.mount("0:42 / /upper rw - tmpfs tmpfs rw");
+    fake.mount("0:43 / /merged rw - overlay overlay rw,lowerdir=/lower,upperdir=/upper,workdir=/w");
+    fake.write("lower/f.dat", "x");
+    let mut span = of_path("/merged/f.dat");
+    let expected =
+        [("overlay", FileSystem), ("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)];
+    assert_eq!(names(&fake.layers(&span)), expected);
+    span.targets[0].open.write = true;
+    assert_eq!(names(&fake.layers(&span)), [("overlay", FileSystem), ("tmpfs", Memory)]);
+}
+
 /// The first layer that had the name was taken, also where a folder of that name was emptied above it.
 #[test]
 fn a_file_of_a_layer_that_is_not_the_one_shown_does_not_hold_it() {
