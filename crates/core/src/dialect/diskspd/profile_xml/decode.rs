@@ -7,12 +7,14 @@ use super::read::TEXT_LIMIT_BYTES;
 const REMEDY: &str = "Save it as UTF-8";
 
 /// The characters of windows-1252 from 0x80 to 0x9f; those that it leaves free are control characters.
-const WINDOWS_1252: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+const WINDOWS_1252: [u16; 32] = [
+    0x20ac, 0x0081, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
+    0x0152, 0x008d, 0x017d, 0x008f, 0x0090, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+    0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x009d, 0x017e, 0x0178,
 ];
 
-/// The text of a profile: UTF-8, UTF-16 with its mark or known by its first `<`, or what its declaration names.
+/// The text of a profile: UTF-8, UTF-16 with its mark or known by its first `<`, or what its declaration
+/// names.
 ///
 /// # Errors
 /// A sentence that names the line and says what to do.
@@ -71,7 +73,7 @@ fn by_declaration(bytes: Vec<u8>) -> Result<String, String> {
 
 fn windows_1252(byte: u8) -> char {
     let special = byte.checked_sub(0x80).and_then(|index| WINDOWS_1252.get(usize::from(index)));
-    special.copied().unwrap_or(char::from(byte))
+    special.and_then(|&code| char::from_u32(code.into())).unwrap_or(char::from(byte))
 }
 
 fn utf_8(bytes: Vec<u8>) -> Result<String, String> {
