@@ -1,5 +1,6 @@
 //! Files whose path does not tell what they lie on.
 
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -165,11 +166,9 @@ fn memory_that_is_mounted_nowhere_is_memory() {
     assert_eq!((answered_by(&result), names(&result)), ("memory", vec!["loop2", "tmpfs"]));
 }
 
-fn fill_open(file: &std::fs::File) {
-    use std::os::unix::fs::FileExt;
-    let bytes: Vec<u8> =
-        (0..8 * MIB as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    file.write_all_at(&bytes, 0).unwrap();
+fn fill_open(mut file: &std::fs::File) {
+    let mut random = std::fs::File::open("/dev/urandom").unwrap().take(8 << 20);
+    std::io::copy(&mut random, &mut file).unwrap();
 }
 
 /// What is no longer mounted anywhere was said to lie on the disk of the root, and the remedy was of no use.
