@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
-use fathom_sys::device::mounts::Mount;
+use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::identity::{self, Identity};
 
 use super::mounts::Table;
@@ -93,7 +93,7 @@ impl<'a> Overlays<'a> {
 
     /// The overlay that a path lies on, if it does.
     fn overlay_of(&self, path: &Path) -> Option<&'a Mount> {
-        let mount = self.own.iter().rfind(|mount| mount.holds(path))?;
+        let mount = mounts::find(self.own, path, mounts::standing(path).ok())?;
         (mount.file_system == "overlay").then_some(mount)
     }
 
