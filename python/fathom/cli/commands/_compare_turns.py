@@ -178,5 +178,17 @@ def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
         tell_fleet()
         show_comparison(found.comparison)
         if not found.is_precise and found.failure is None:
-            typer.echo("The change is known less well than requested: allow more pairs (--most).")
+            plan = comparing.TurnsPlan.from_dict(store.experiments.get(found.experiment_id).plan)
+            typer.echo(f"The change is known less well than requested: {_remedy(found, plan)}.")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+
+
+def _remedy(found: TurnsComparison, plan: comparing.TurnsPlan) -> str:
+    """Return what makes the change known better: more pairs only where their number ended it."""
+    missing = [] if found.comparison is None else [*found.comparison.missing]
+    untold = [one for one in plan.deciding if one in missing]
+    if untold:
+        return f"{', '.join(untold)} cannot be compared, see above"
+    if len(found.a_run_ids) >= plan.most:
+        return "allow more pairs (--most)"
+    return "make longer runs (-d), or a larger --pilot"

@@ -17,6 +17,7 @@ from scipy.special import chdtri
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments._latency_asked import refuse_unmeasured
+from fathom.experiments._percentiles import Percentiles
 from fathom.experiments._run_times import asked_run_s, ends_by_amount, further_run_s
 from fathom.experiments.compare.saved import DEFAULT_METRICS, compare_drawn_pairs, parse_condition
 from fathom.experiments.session import (
@@ -265,7 +266,7 @@ def compare_interleaved(
     plan.refuse_unmeasured()
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
     session = Session(store, experiment_id, runner, on_progress=on_progress)
-    return _compared(session, Interleaver(plan, session.value, label))
+    return _compared(session, Interleaver(plan, session.value, label, _percentiles(store)))
 
 
 def resume_interleaved(
@@ -291,9 +292,14 @@ def resume_interleaved(
     )
     with damage_told(experiment_id):
         label = "" if experiment.name == "compare" else experiment.name
-        interleaver = Interleaver(TurnsPlan.from_dict(experiment.plan), session.value, label)
+        plan = TurnsPlan.from_dict(experiment.plan)
+        interleaver = Interleaver(plan, session.value, label, _percentiles(store))
         interleaver.take_up(experiment.steps, session.runs())
         return _compared(session, interleaver)
+
+
+def _percentiles(store: Store) -> Callable[[Sequence[int], str], list[float] | None]:
+    return Percentiles(lambda run_id: store.runs.get(run_id).result).of_each_run
 
 
 def _compared(session: Session, interleaver: Interleaver) -> TurnsComparison:
@@ -351,11 +357,14 @@ class Interleaver:
     """Pairs of A and B until the plan is content; the outcome is why it ended early.
 
     ``value_of`` gives a figure of a run, ``pairs`` are the runs of A and B of each whole pair.
+    ``percentiles_of`` gives what each run of a side says of a percentile of all their I/Os, which
+    is what is compared in the end; None of another figure, and where the I/Os do not carry it.
     """
 
     plan: TurnsPlan
     value_of: Callable[[int, str], float | None]
     label: str = ""
+    percentiles_of: Callable[[Sequence[int], str], list[float] | None] = lambda _ids, _metric: None
     pairs: list[tuple[int, int]] = field(default_factory=list)
     begun: int = 0
     lost: list[int] = field(default_factory=list)
@@ -394,20 +403,29 @@ class Interleaver:
         return Forecast(done, 2 * low, self.failed, low_s, low_s, high_s)
 
     def _plan(self) -> None:
-        """Decide by the spread of the pairs how many there will be, where as many are done."""
-        if len(self.pairs) < self.planned:
-            return
-        for sides in self._deciding():
-            self.planned = max(self.planned, self.plan.planned_pairs(*sides))
+        """Decide by the spread of the pairs how many there will be, where as many are done.
 
-    def _deciding(self) -> list[tuple[list[float], list[float]]]:
-        """Return the figures of both sides that decide.
+        The first pairs tell it, so that it is the same after a kill, however many are done by then.
+        """
+        before = 0
+        while before < self.planned <= len(self.pairs):
+            before = self.planned
+            for sides in self._deciding(before):
+                self.planned = max(self.planned, self.plan.planned_pairs(*sides))
 
+    def _deciding(self, count: int) -> list[tuple[list[float], list[float]]]:
+        """Return the figures of both sides of the first so many pairs that decide.
+
+        A percentile is what each run says of that of all I/Os, as it is compared in the end.
         Without such a figure, as p99 without -L, more runs would not bring it.
         """
-        found = []
+        found, pairs = [], self.pairs[:count]
         for metric in self.plan.deciding:
-            rows = [[self.value_of(run_id, metric) for run_id in pair] for pair in self.pairs]
+            a, b = (self.percentiles_of([pair[at] for pair in pairs], metric) for at in (0, 1))
+            if a is not None and b is not None:
+                found.append((a, b))
+                continue
+            rows = [[self.value_of(run_id, metric) for run_id in pair] for pair in pairs]
             known = [(a, b) for a, b in rows if a is not None and b is not None]
             if len(known) == len(rows):
                 found.append(([a for a, _ in known], [b for _, b in known]))
@@ -423,7 +441,7 @@ class Interleaver:
             return low, low
         if len(self.pairs) < _LEAST_TOLD:
             return low, high
-        told = [self.plan.foreseen_pairs(*sides) for sides in self._deciding()]
+        told = [self.plan.foreseen_pairs(*sides) for sides in self._deciding(len(self.pairs))]
         if not told:
             return low, low
         return max(low, *(one[0] for one in told)), max(low, *(one[1] for one in told))
