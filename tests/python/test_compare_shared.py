@@ -1,4 +1,4 @@
-"""Runs that stand on both sides of a comparison are refused, and what to do is said."""
+"""Runs that stand on both sides of a comparison: no sides of their own, and that is said."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fabricated import fabricated
-from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID
 from fathom.errors import InvalidRequestError
-from fathom.experiments.compare.saved import compare_runs
+from fathom.experiments.compare.saved import compare_runs, parse_condition
 from fathom.gates import gate_of, judge_gate
 from fathom.imported import OwnRun
 from fathom.store import Store
@@ -57,13 +57,35 @@ def test_a_gate_on_its_own_baseline_passed(kept: Store) -> None:
         judge_gate(kept, gate_of(["iops>-5%"], baseline="1,2,3,4,5,6"), name)
 
 
-def test_sides_that_share_runs_were_two_samples(kept: Store) -> None:
+def test_sides_that_share_runs_were_two_samples(
+    kept: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sets that share 3 of 6 runs were compared without a word."""
     repeated(kept, 9)
-    with pytest.raises(InvalidRequestError, match="share runs 4 to 6, so that they are not"):
-        compare_runs(kept, "1,2,3,4,5,6", "4,5,6,7,8,9")
-    with pytest.raises(InvalidRequestError, match="share run 4, so that"):
-        compare_runs(kept, "1,2,3,4", "4,5,6")
-    assert not compare_runs(kept, "1,2,3", "4,5,6").metrics["iops"].in_turns
+    sides = ("1,2,3,4,5,6", "4,5,6,7,8,9")
+    found = compare_runs(kept, *sides, conditions=[parse_condition("iops<-3%")])
+    doubt = "A and B share runs 4 to 6 (name each on one side alone)"
+    assert all(one.doubts[0] == doubt for one in found.metrics.values())
+    assert {found.word(name) for name in found.metrics} == {"cannot tell"}
+    assert found.verdicts[0].decision == "cannot tell"
+    assert found.latency is None
+    gate = judge_gate(kept, gate_of(["iops>-5%"], baseline=sides[0]), sides[1])
+    assert gate.decision == "cannot tell"
+    assert called(monkeypatch, "compare", *sides, "--fail-if", "iops<-3%") == EXIT_CANNOT_TELL
+    shown = capsys.readouterr()
+    assert f"{doubt}, so that no difference can be shown." in shown.out
+    assert doubt in shown.err
+    assert "measure more runs" not in shown.err
+    apart = compare_runs(kept, "1,2,3", "4,5,6").metrics["iops"]
+    assert not any("share" in one for one in apart.doubts)
+
+
+def test_runs_of_which_each_stands_beside_itself_were_interleaved(kept: Store) -> None:
+    """Sorted by time, a run that is on both sides was a pair of A and B."""
+    repeated(kept, 6)
+    found = compare_runs(kept, "1,2,3,4,5", "1,2,3,4,6")
+    assert not found.metrics["iops"].in_turns
+    assert found.word("iops") == "cannot tell"
 
 
 def test_a_copy_that_was_imported_is_the_same_measurement(kept: Store) -> None:
@@ -71,8 +93,9 @@ def test_a_copy_that_was_imported_is_the_same_measurement(kept: Store) -> None:
     result = kept.runs.get(2).result
     content = json.dumps(dict(result.raw)).encode()
     ((copy, _is_new),) = kept.imports.save_own([OwnRun(result)], content, "copy.json")
-    with pytest.raises(InvalidRequestError, match=f"run 2 of A and run {copy} of B are the same"):
-        compare_runs(kept, "1,2", f"3,4,{copy}")
+    found = compare_runs(kept, "1,2", f"3,4,{copy}")
+    assert f"run 2 of A and run {copy} of B are the same" in found.metrics["iops"].doubts[0]
+    assert found.word("iops") == "cannot tell"
 
 
 def test_runs_that_began_within_one_second_are_ordered_by_their_numbers(kept: Store) -> None:

@@ -12,7 +12,7 @@ from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, text_table
-from fathom.experiments.compare.gate import beside_limit_words, verdict_words
+from fathom.experiments.compare.gate import NAME_APART, beside_limit_words, verdict_words
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -97,4 +97,7 @@ def _end_by_verdict(found: RunComparison, figure: str) -> None:
 
 
 def _cannot_tell(one: Verdict) -> str:
-    return f"{one.condition}: {verdict_words(one)}; measure more runs, A and B interleaved"
+    said = f"{one.condition}: {verdict_words(one)}"
+    if any(NAME_APART in doubt for doubt in one.doubts):
+        return said
+    return f"{said}; measure more runs, A and B interleaved"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
+from fathom.experiments.compare.gate import NAME_APART
 from fathom.findings.finding import numbers_words
 
 if TYPE_CHECKING:
@@ -12,46 +13,55 @@ if TYPE_CHECKING:
 
     from fathom.store import StoredRun
 
-__all__ = ["refuse_shared"]
+__all__ = ["refuse_same", "shared_doubts"]
 
 
-def refuse_shared(
+def refuse_same(
     a: Sequence[StoredRun], b: Sequence[StoredRun], references: tuple[str, str]
 ) -> None:
-    """Refuse sides that have a run in common: what is equal because it is one tells nothing.
+    """Refuse runs as both sides: that is a slip, and they would be equal with certainty.
 
     ``references`` are what A and B were called.
 
     Raises
     ------
     InvalidRequestError
-        If a run is on both sides, or one side has a copy of a run of the other.
+        If both sides are the same runs.
 
     """
-    ids = [{run.summary.id for run in side} for side in (a, b)]
-    both = sorted(ids[0] & ids[1])
-    if ids[0] == ids[1]:
+    if {run.summary.id for run in a} == {run.summary.id for run in b}:
         raise InvalidRequestError(
             f"A ({references[0]}) and B ({references[1]}) are the same runs, so that nothing can "
             "differ: name other runs, another experiment or a baseline for one of them"
         )
+
+
+def shared_doubts(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> tuple[str, ...]:
+    """Return in words what both sides have in common, which keeps them from being two samples.
+
+    That is a run that is on both, and a run of the one that is a copy of one of the other.
+    """
+    found = []
+    both = sorted({run.summary.id for run in a} & {run.summary.id for run in b})
     if both:
-        raise InvalidRequestError(
-            f"A ({references[0]}) and B ({references[1]}) share {numbers_words(both)}, so that "
-            "they are not independent: name each run on one side alone"
-        )
-    copies = [(one, other) for one in a for other in b if _is_copy(one, other)]
+        found.append(f"A and B share {numbers_words(both)} ({NAME_APART})")
+    copies = [
+        (one.summary.id, other.summary.id) for one in a for other in b if _is_copy(one, other)
+    ]
     if copies:
-        one, other = copies[0]
-        more = f", as are {len(copies) - 1} more" if len(copies) > 1 else ""
-        raise InvalidRequestError(
-            f"run {one.summary.id} of A and run {other.summary.id} of B are the same measurement, "
-            f"saved twice by an import{more}: name each on one side alone"
+        (one_id, other_id), more = copies[0], len(copies) - 1
+        rest = f", as are {more} more" if more else ""
+        found.append(
+            f"run {one_id} of A and run {other_id} of B are the same measurement, which was "
+            f"imported{rest} ({NAME_APART})"
         )
+    return tuple(found)
 
 
 def _is_copy(one: StoredRun, other: StoredRun) -> bool:
     """Whether both are of one measurement; only an import makes a second run of it."""
+    if one.summary.id == other.summary.id:
+        return False
     places = [
         (run.summary.columns.get("source_sha256"), run.summary.columns.get("source_position"))
         for run in (one, other)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fathom.stats import Comparison
 
 __all__ = [
+    "NAME_APART",
     "Decision",
     "FailCondition",
     "Verdict",
@@ -27,6 +28,8 @@ __all__ = [
 
 Decision = Literal["fails", "passes", "cannot tell"]
 _MEANT = "such as 'p99>+5%' or 'iops<-3%'"
+NAME_APART = "name each on one side alone"
+"""What helps where a run is on both sides: more runs would not."""
 # What stands around the number of a condition.
 _LIMIT = re.compile(r"^.*[<>]=?|%$")
 _MOST_DECIMALS = 9

@@ -11,7 +11,7 @@ from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments.compare._of_imported import imported_differences, told_figures
-from fathom.experiments.compare._shared import refuse_shared
+from fathom.experiments.compare._shared import refuse_same, shared_doubts
 from fathom.experiments.compare._words import differing, term
 from fathom.experiments.compare.claims import with_claims
 from fathom.experiments.compare.comparison import RunComparison
@@ -27,8 +27,9 @@ from fathom.stats import find_transient
 from fathom.stats.percentiles import TooFewIos, percentile_of_each_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from fathom.stats import Comparison
     from fathom.stats.floats import FloatArray, Values
     from fathom.store import Store, StoredRun
 
@@ -59,10 +60,11 @@ class _NothingToCompareError(FathomError):
 
 
 class _Pairing(NamedTuple):
-    """Those of ``compare_means``."""
+    """Those of ``compare_means``, and what keeps the sides from being two samples."""
 
     in_turns: bool = False
     is_drawn: bool = False
+    shared: tuple[str, ...] = ()
 
 
 def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and names.
@@ -76,22 +78,23 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
 ) -> RunComparison:
     """Compare the runs that two references name; runs that are not complete are left out.
 
-    Runs that were interleaved, one of A beside one of B, are compared pair by pair.
+    Runs that were interleaved, one of A beside one of B, are compared pair by pair. Where a run is
+    on both sides, by its number or as an imported copy, no figure can be told.
 
     Raises
     ------
     NotFoundError
         If a reference names nothing.
     InvalidRequestError
-        If a run is on both sides, by its number or as a copy.
+        If both sides are the same runs.
     FathomError
         If it names no complete run.
 
     """
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
-    refuse_shared(a, b, (a_reference, b_reference))
-    pilots = (pilot_of(store, a), pilot_of(store, b))
-    pairing = _Pairing(in_turns=_in_turns(a, b))
+    refuse_same(a, b, (a_reference, b_reference))
+    pilots, shared = (pilot_of(store, a), pilot_of(store, b)), shared_doubts(a, b)
+    pairing = _Pairing(in_turns=not shared and _in_turns(a, b), shared=shared)
     found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
     return with_claims(_with_names(store, found, (a, b)), (a, b))
 
@@ -147,13 +150,15 @@ def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share
 
     def compared(names: Sequence[str], *, with_latency: bool) -> ComparedFigures:
         figures = (_figures(runs, names, pilot) for runs, pilot in zip(sides, pilots, strict=True))
-        return compare_figures(
+        found = compare_figures(
             *figures,
             confidence=confidence,
             in_turns=pairing.in_turns,
             is_drawn=pairing.is_drawn,
-            with_latency=with_latency,
+            # What is on both sides tells nothing of how the distributions differ by chance.
+            with_latency=with_latency and not pairing.shared,
         )
+        return replace(found, metrics=_doubted(found.metrics, pairing.shared))
 
     whole = compared(metrics, with_latency=True)
     asked = compared([*dict.fromkeys(one.metric for one in conditions)], with_latency=False)
@@ -170,6 +175,12 @@ def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share
             if quantile_of(name) and any(run_buckets(run.result, name) is None for run in (*a, *b))
         ],
     )
+
+
+def _doubted(
+    metrics: Mapping[str, Comparison], doubts: tuple[str, ...]
+) -> Mapping[str, Comparison]:
+    return {name: replace(one, doubts=(*doubts, *one.doubts)) for name, one in metrics.items()}
 
 
 def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:
