@@ -47,7 +47,7 @@
                     "refused": why they are not compared, or "", "figures": [
                     {"name", "label", "unit", "values", "texts", "best": [places],
                      "factors", "factor_intervals": null where nobody knows,
-                     "cell_keys", "run_ids"}]},
+                     "cell_keys", "run_ids", "without_interval": why no factor has one, or ""}]},
       "verdicts", "findings": those of all targets, in one list each,
       "failures": {"target: cell": why}
     }
