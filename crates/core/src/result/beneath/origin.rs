@@ -202,23 +202,13 @@ impl Case<'_> {
         }
         let at_edges = asked.iter().find(|one| one.least.share < SEEN);
         let (answered_by, words) = if let Some(one) = at_edges {
-            let words = self.at_edges_in_words(&one.least, names);
+            let words = at_edges_in_words(&one.least, names);
             (AnsweredBy::NotCounted, format!("{words}{}", self.who_answered(lowest)))
         } else {
             self.all_seen(asked, names, group)
         };
         let is_alone = group.is_none_or(|group| self.is_alone(&group.targets));
         (answered_by, if is_alone { words } else { of_all(&words) })
-    }
-
-    /// So few I/Os that what is missing may have been done before the measured time, or after it.
-    fn at_edges_in_words(&self, one: &Witness, names: &str) -> String {
-        format!(
-            "whether {} reached {names} cannot be told: {}, and the rest may have been in flight at the \
-             edges of the measured time",
-            one.asked.in_words(),
-            one.seen_in_words(names),
-        )
     }
 
     fn names(&self, layers: &[u32]) -> String {
@@ -321,8 +311,7 @@ impl Case<'_> {
 
     fn at_devices(&self, group: &Group, name: &str) -> Witness {
         let counters = group.layers.iter().filter_map(|&layer| self.layer(layer).seen);
-        let came =
-            counters.map(|one| Came::of(&one, name)).fold(Came::default(), |sum, one| sum.and(one));
+        let came = counters.map(|one| Came::of(&one, name)).fold(Came::default(), Came::and);
         Witness { came: Some(came), ..self.witness(name, &group.targets, came.bytes) }
     }
 
@@ -440,6 +429,16 @@ impl Case<'_> {
             format!("; {what}{} saw them", in_words(layer))
         })
     }
+}
+
+/// So few I/Os that what is missing may have been done before the measured time, or after it.
+fn at_edges_in_words(one: &Witness, names: &str) -> String {
+    format!(
+        "whether {} reached {names} cannot be told: {}, and the rest may have been in flight at the edges of \
+         the measured time",
+        one.asked.in_words(),
+        one.seen_in_words(names),
+    )
 }
 
 /// What is said of writes that end in the page cache, where the devices saw as many of everybody.
