@@ -106,13 +106,12 @@ fn a_limit_of_io_that_was_reached_is_told_as_what_was_measured() {
 /// pauses of 2 ms behind each I/O made as many without any limit.
 #[test]
 fn a_limit_near_which_the_load_paces_itself_is_none_that_was_measured() {
-    let told = |done_per_s, idle_share: f64| {
+    let told = |done_per_s, idle_percent: u64| {
         let group = limited(LimitKind::ReadIops, 475, Some(done_per_s));
         said(Beneath { groups: vec![group], ..beneath() }, |case| {
-            let whole_ns = case.measured().measured_ns as f64;
+            let idle_ns = case.measured().measured_ns / 100 * idle_percent;
             for thread in &mut case.measured().threads {
-                thread.slots =
-                    Slots { count: 1, idle_ns: (whole_ns * idle_share) as u64, ..thread.slots };
+                thread.slots = Slots { count: 1, idle_ns };
             }
         })
     };
@@ -120,9 +119,9 @@ fn a_limit_near_which_the_load_paces_itself_is_none_that_was_measured() {
         let found = warnings.iter().find(|one| one.kind == WarningKind::IoLimited);
         has(&found.expect("a limit").evidence, &[words, "and not the device"]);
     };
-    assert!(told(436.3, 0.9).iter().all(|one| one.kind != WarningKind::IoLimited));
-    of_the_limit(&told(436.3, 0.02), "436.3 there were: the limit may have been measured");
-    of_the_limit(&told(474.0, 0.02), "474.0 there were: the limit was measured");
+    assert!(told(436.3, 90).iter().all(|one| one.kind != WarningKind::IoLimited));
+    of_the_limit(&told(436.3, 2), "436.3 there were: the limit may have been measured");
+    of_the_limit(&told(474.0, 2), "474.0 there were: the limit was measured");
 }
 
 /// The kernel counts time that a quota takes as a wait for a CPU: others were blamed for it.
