@@ -133,7 +133,9 @@ def test_a_recorded_text_imports_line_by_line(name: str) -> None:
 def test_shares_of_a_distribution_that_was_cut_off_were_not_read(tmp_path: Path) -> None:
     """DiskSpd shows them with one decimal, and whole ones without."""
     text = (RUNS / "18-rdpct.txt").read_text()
-    whole = next(line for line in text.splitlines() if "% of IO => [" in line and "target" not in line)
+    whole = next(
+        line for line in text.splitlines() if "% of IO => [" in line and "target" not in line
+    )
     cut = tmp_path / "cut.txt"
     cut.write_text(text.replace(whole, "    71.4% of IO => [     0    -      3MiB)"))
     assert not read(cut).unparsed
