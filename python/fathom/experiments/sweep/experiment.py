@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from fathom.experiments.sweep._latency import Latencies
     from fathom.experiments.sweep._refine import Refinement
+    from fathom.experiments.sweep.result import SweepOutcome
     from fathom.runners import Figures, Runner
     from fathom.stats.floats import FloatArray
     from fathom.store import Experiment, Store
@@ -176,9 +177,9 @@ class _Sweeping:
         # Cells are only skipped at the end of a sweep, with the checks behind it.
         self.is_ended = any(step.state == "skipped" for step in experiment.steps)
         if self.is_ended and experiment.outcome is not None:
-            self._take_up_outcome(experiment.outcome)
+            self._take_up_outcome(cast("SweepOutcome", experiment.outcome))
 
-    def _take_up_outcome(self, outcome: Mapping[str, Any]) -> None:
+    def _take_up_outcome(self, outcome: SweepOutcome) -> None:
         """Take what a sweep that ended had found; older ones do not tell all of it."""
         self.check = Check(outcome["checked"], outcome["within"])
         self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
@@ -186,11 +187,14 @@ class _Sweeping:
         for cell, one in enumerate(outcome["cells"]):
             if one["source"] == "measured":
                 self.earlier_measured.add(cell)
-            elif one["source"] == "interpolated":
-                spread = math.log(one["iops_high"] / one["iops"])
-                self.earlier_rates[cell] = Value(math.log(one["iops"]), spread / _DEVIATIONS)
-        for refinement, one in zip(self.refinements, outcome.get("learnt", ()), strict=False):
-            refinement.recall(Learnt(tuple(one["check_scores"]), tuple(one["uneven_axes"])))
+                continue
+            iops, high = one.get("iops"), one.get("iops_high")
+            if iops and high:
+                self.earlier_rates[cell] = Value(
+                    math.log(iops), math.log(high / iops) / _DEVIATIONS
+                )
+        for refinement, known in zip(self.refinements, outcome.get("learnt", ()), strict=False):
+            refinement.recall(Learnt(tuple(known["check_scores"]), tuple(known["uneven_axes"])))
 
     def strategy(self) -> Strategy[Sweep]:
         """Measure what failed before, then what tells most, then what stands apart."""
