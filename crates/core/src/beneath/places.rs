@@ -183,7 +183,11 @@ fn sources(finder: &Finder<'_>, mount: &Mount) -> Vec<Number> {
 fn overlaid(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -> Option<usize> {
     let upper = mount.overlay().upper.filter(|_| finder.is_written && depth == 0);
     let real = match upper {
-        Some(upper) => upper.is_absolute().then_some(upper)?,
+        // As whoever mounted it saw it: in a container nothing may have that path here.
+        Some(upper) => {
+            let is_here = upper.is_absolute() && finder.machine.metadata(&upper).is_some();
+            is_here.then_some(upper)?
+        }
         None => overlay::holder(finder.machine, mount, path)?,
     };
     finder.file(&real, depth + 1)

@@ -264,6 +264,9 @@ fn a_file_of_an_overlay_that_the_load_writes_to_lies_on_the_upper_layer() {
         [("overlay", FileSystem), ("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)];
     assert_eq!(names(&fake.layers(&span)), expected);
     span.targets[0].open.write = true;
+    // Within a container, the folder is one of the host, and nothing here has its path.
+    assert_eq!(names(&fake.layers(&span)), [("overlay", Unseen)]);
+    fake.write("upper/of-another", "x");
     assert_eq!(names(&fake.layers(&span)), [("overlay", FileSystem), ("tmpfs", Memory)]);
 }
 

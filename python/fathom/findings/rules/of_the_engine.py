@@ -115,8 +115,9 @@ RULES = (
         _limited,
         explained_by=NOTHING,
         fires_when=(
-            "The rate of the control group was at least nine tenths of its limit (*likely*; from "
-            "97 % on *certain*), and the load did not pause by itself."
+            "The rate of the control group was at least 97 % of its limit, or nine tenths where "
+            "the load did not pause by itself. *Likely* below 97 %, and where it paused; else "
+            "*certain*."
         ),
         place=30,
     ),

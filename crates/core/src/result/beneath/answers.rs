@@ -81,15 +81,17 @@ impl Case<'_> {
     /// Whether what the devices saw beside the other targets is not what was asked of this layer.
     fn is_masked(&self, one: &Direction, answering: &Answering, others: &[usize]) -> bool {
         let name = one.together.name;
-        let own = Flow::of(self.asked(&answering.targets), name).bytes as f64;
+        let own = Flow::of(self.asked(&answering.targets), name);
+        // The devices also saw what was in flight at the end.
+        let own_late = own.bytes_of(self.slots(&answering.targets) + 1);
+        let own = own.bytes as f64;
         let of_others = Flow::of(self.asked(others), name);
         let left = one.seen_at_devices() as f64 * self.late() - of_others.bytes as f64;
         if of_others.ios == 0 {
-            return left > MASKED * own;
+            return left > MASKED * own + own_late;
         }
-        // The devices also saw what was in flight at the end.
         let in_flight = of_others.bytes_of(self.slots(others) + 1);
-        left - in_flight < SEEN * own || left > MASKED * own + in_flight
+        left - in_flight < SEEN * own || left > MASKED * own + in_flight + own_late
     }
 
     /// What fetched the reads, where fewer fetches did than there were reads: nothing but the page cache can
@@ -121,12 +123,19 @@ impl Case<'_> {
             size(came.bytes),
             one.together.in_words()
         );
-        let is_random = self.plan_of().is_some_and(|target| target.offsets.order == Order::Random);
+        let is_random = cached.iter().all(|&target| self.reads_at_random(target));
         Some(if is_random {
             (AnsweredBy::PartlyDevice, format!("{words}; the page cache answered the rest"))
         } else {
             (AnsweredBy::NotCounted, format!("{words}, as the page cache reads ahead"))
         })
+    }
+
+    /// Whether no read of a target follows another one, as the page cache could know.
+    fn reads_at_random(&self, target: usize) -> bool {
+        let plan = self.plan.targets.get(target);
+        let is_read = Flow::of(self.origin_of(target).asked, "reads").ios > 0;
+        !is_read || plan.is_some_and(|plan| plan.offsets.order == Order::Random)
     }
 
     /// Whether the page cache may answer reads of a target: that of the target itself, or of a file that a

@@ -8,6 +8,8 @@ use crate::result::warnings::words::{grouped, size};
 pub(in crate::result) const SEEN: f64 = 0.9;
 /// Below this share, something else answered nearly all of it.
 pub(super) const HARDLY: f64 = 0.1;
+/// By at most this share, what devices saw may differ from as many I/Os of the load.
+const ALIKE: f64 = 0.01;
 /// Behind what was seen of writes that another may have made.
 const OF_EVERYBODY: &str = ", which saw that of everybody";
 
@@ -129,14 +131,21 @@ impl Witness {
         format!("of {asked}, at most {seen} reached any device")
     }
 
+    /// Whether the I/Os that devices saw can be those that were asked, by their number and bytes.
+    fn is_of_their_size(&self, came: Came) -> bool {
+        let bytes = self.asked.bytes_of(came.ios);
+        let is_alike = (came.bytes as f64 - bytes).abs() <= ALIKE * bytes;
+        came.ios <= self.asked.ios && is_alike
+    }
+
     /// What was seen.
     pub(super) fn seen_in_words(&self, names: &str) -> String {
         let seen = size(self.seen_bytes);
         match self.came {
-            Some(came) if came.ios <= self.asked.ios => {
+            Some(came) if self.is_of_their_size(came) => {
                 format!("{} ({seen}) reached {names}", grouped(came.ios))
             }
-            // I/Os were divided on their way: bytes tell.
+            // I/Os were divided, merged or fetched ahead on their way: bytes tell.
             Some(_) => format!("{seen} reached {names}"),
             None if self.is_fetched => format!("{seen} came from any device"),
             None => format!("{seen} reached any device"),

@@ -105,7 +105,8 @@ impl Case<'_> {
         let asked = self.asked_of(lowest);
         let least = HARDLY * asked.iter().map(|one| one.bytes as f64).sum::<f64>();
         // The process fetches its own code, too.
-        if !self.beneath.layers.iter().all(is_file_system) || (fetched as f64) <= least {
+        let is_own_code = asked.is_empty() || (fetched as f64) <= least;
+        if is_own_code || !self.beneath.layers.iter().all(is_file_system) {
             return format!("memory and no device answered: it lies on {names}");
         }
         let asked: Vec<String> = asked.into_iter().map(Flow::in_words).collect();
@@ -200,7 +201,8 @@ impl Case<'_> {
         if let Some(words) = self.masked(asked, names, group) {
             return (AnsweredBy::NotCounted, words);
         }
-        let at_edges = asked.iter().find(|one| one.least.share < SEEN);
+        let is_told = |one: &&Direction| !self.is_open(one.together.name);
+        let at_edges = asked.iter().filter(is_told).find(|one| one.least.share < SEEN);
         let (answered_by, words) = if let Some(one) = at_edges {
             let words = at_edges_in_words(&one.least, names);
             (AnsweredBy::NotCounted, format!("{words}{}", self.who_answered(lowest)))

@@ -131,7 +131,7 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
         let counts = seen.counts(index);
         let bypass = (!seen.refuses_direct(index)).then(|| bypass(target));
         let found = [
-            cached_reads(&counts, seen.resident(index), bypass.clone()),
+            cached_reads(&counts, seen.resident(index), is_unseen, bypass.clone()),
             cached_writes(target, &counts, is_unseen, bypass),
         ];
         warnings.extend(found.into_iter().flatten().map(|warning| seen.about(target, warning)));
@@ -166,6 +166,7 @@ fn page_cache(evidence: String, remedy: String) -> Warning {
 fn cached_reads(
     counts: &Counts,
     resident: Option<&TargetResidency>,
+    is_unseen: bool,
     bypass: Option<String>,
 ) -> Option<Warning> {
     let share = resident.map(|found| percent(found.resident_bytes, found.range_bytes));
@@ -173,7 +174,8 @@ fn cached_reads(
         return None;
     }
     let mut evidence = format!("{} reads went through the page cache", grouped(counts.read_ios));
-    let mut remedies = vec![bypass.unwrap_or_else(|| BESIDE_THE_FILE_SYSTEM.to_owned())];
+    let beside = if is_unseen { WITH_THE_CACHE } else { BESIDE_THE_FILE_SYSTEM };
+    let mut remedies = vec![bypass.unwrap_or_else(|| beside.to_owned())];
     if let (Some(found), Some(share)) = (resident, share) {
         let held = format!(
             ", which held {share:.1} % of the {} that were read from; {} {} of memory",

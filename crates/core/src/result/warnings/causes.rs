@@ -145,8 +145,8 @@ impl Shared {
     }
 }
 
-/// Of threads that are kept to a CPU each: how many CPUs these are, and how long they wait for each other at the
-/// most. While one of them runs, all others of its CPU wait.
+/// Of threads that are kept to a CPU each: how many CPUs these are, and how long they wait for each other at
+/// the most. While one of them runs, all others of its CPU wait.
 fn on_their_own(pinned: &[(u32, u64)]) -> (usize, u64) {
     let mut on: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for &(os_id, cpu_ns) in pinned {
@@ -272,7 +272,8 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     let of_layer = counted.map(|count| crate::units::per_second(count, beneath.counted_ns));
     let done = limit.done_per_s.or(of_layer)?;
     let share = done / limit.limit_per_s.max(1) as f64;
-    if share < NEAR_LIMIT || is_rate_met(seen) || is_own_pace(seen) {
+    let is_own_pace = is_own_pace(seen);
+    if share < NEAR_LIMIT || is_rate_met(seen) || (is_own_pace && share < AT_LIMIT) {
         return None;
     }
     let what = match limit.kind {
@@ -281,7 +282,7 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
         LimitKind::ReadBytesPerS => "bytes read per second",
         LimitKind::WriteBytesPerS => "bytes written per second",
     };
-    let measured = if share < AT_LIMIT {
+    let measured = if share < AT_LIMIT || is_own_pace {
         "the limit may have been measured"
     } else {
         "the limit was measured"

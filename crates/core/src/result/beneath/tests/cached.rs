@@ -126,3 +126,41 @@ fn what_others_read_is_no_more_than_the_most_that_a_cached_loop_device_can_have_
                     the loop device loop2, over /a.img, through the page cache saw them";
     assert_eq!(said(&result), (AnsweredBy::PartlyDevice, expected));
 }
+
+/// "156 (19.5 MiB) reached sda" was said of reads of 4 KiB, half of which had come: fetches that read ahead
+/// were counted as reads.
+#[test]
+fn fetches_of_another_size_are_no_number_of_reads() {
+    let fake = Fake::new();
+    let mut span = plan(&["/x.dat"]);
+    span.targets[0].open.direct = false;
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sda", [156, BYTES / 2, 0, 0]);
+        fake.fetched(BYTES / 2);
+    });
+    let result = result(&span, observed, &[(READS, 0)]);
+    let expected = "of 10,000 reads (39.1 MiB), 19.5 MiB reached sda";
+    assert_eq!(said(&result), (AnsweredBy::PartlyDevice, expected));
+}
+
+/// Each read of one file was fetched, and fetches that read ahead in the other one made it *partly* the
+/// page cache's.
+#[test]
+fn one_file_read_in_order_leaves_open_what_was_fetched_for_another() {
+    let fake = Fake::new();
+    let mut span = plan(&["/x.dat", "/y.dat"]);
+    for target in &mut span.targets {
+        target.open.direct = false;
+    }
+    span.targets[0].offsets.order = Order::Random;
+    span.targets[1].offsets.order = Order::Sequential;
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sda", [1_312, BYTES + BYTES / 10, 0, 0]);
+        fake.fetched(BYTES + BYTES / 10);
+    });
+    let result = result(&span, observed, &[(READS / 10, 0), (READS, 0)]);
+    for origin in &beneath(&result).targets {
+        assert_eq!(origin.answered_by, AnsweredBy::NotCounted, "{}", origin.sentence);
+    }
+    assert!(!is_told(&result, WarningKind::NotTheDevice));
+}

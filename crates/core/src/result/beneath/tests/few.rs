@@ -70,3 +70,29 @@ fn what_is_missing_of_a_load_that_reached_the_disk_is_a_number() {
     assert_eq!(sentence, "of 137 reads (548 KiB), 126 (504 KiB) reached sda");
     assert_eq!(kinds, []);
 }
+
+/// The disk also saw the 128 reads that were in flight at the end, and a loop device that had answered none
+/// of its own was said to hide behind others.
+#[test]
+fn what_was_in_flight_at_the_end_does_not_pass_for_the_io_of_others() {
+    assert_eq!(said("/dev/loop2", 265, |_| {}).0, AnsweredBy::Device);
+    assert_eq!(said("/dev/loop2", 300, |_| {}).0, AnsweredBy::NotCounted);
+}
+
+/// "0 reached sda, and the rest may have been in flight at the edges" was said of writes that end in the page
+/// cache.
+#[test]
+fn cached_writes_that_no_disk_saw_are_not_those_at_the_edges() {
+    let fake = Fake::new();
+    let mut span = plan(&["/x.dat"]);
+    (span.targets[0].open.direct, span.targets[0].open.write) = (false, true);
+    span.threads[0].assignments[0].outstanding = 128;
+    span.warm_up_ns = 1;
+    let observed = fake.observe(&span, |fake| fake.counts("sda", [0; 4]));
+    let result = result(&span, observed, &[(0, 100)]);
+    let origin = &beneath(&result).targets[0];
+    assert_eq!(origin.answered_by, AnsweredBy::NotCounted);
+    let expected = "whether 100 writes (400 KiB) reached sda cannot be told: they end in the page cache, \
+                    and sda saw 0 bytes of everybody";
+    assert_eq!(origin.sentence, expected);
+}

@@ -120,6 +120,7 @@ fn a_limit_near_which_the_load_paces_itself_is_none_that_was_measured() {
         has(&found.expect("a limit").evidence, &[words, "and not the device"]);
     };
     assert!(told(436.3, 90).iter().all(|one| one.kind != WarningKind::IoLimited));
+    of_the_limit(&told(474.0, 30), "474.0 there were: the limit may have been measured");
     of_the_limit(&told(436.3, 2), "436.3 there were: the limit may have been measured");
     of_the_limit(&told(474.0, 2), "474.0 there were: the limit was measured");
 }
