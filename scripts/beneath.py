@@ -469,13 +469,22 @@ def _untrue(beneath: dict[str, Any], direction: str) -> str:
     if "came from any device" in sentence:
         told = re.search(r"\), (.+?) came from", sentence)
         return "" if told and told[1] == _size(own or 0) else f"{sentence}, but it was {own}"
-    if told := re.search(r"\), (?:[\d,]+ \()?([\d.]+ \w+)\)? reached", sentence):
+    if told := re.search(r"([\d,]+) fetch(?:es)? of (.+?) from", sentence):
+        return _untrue_fetches(sentence, beneath, int(told[1].replace(",", "")), told[2])
+    reached = r"(?:\), |cannot be told: )(?:at most )?(?:[\d,]+ \()?([\d.]+ \w+)\)? reached"
+    if told := re.search(reached, sentence):
         sizes = {_size(one) for one in counted}
         return "" if told[1] in sizes else f"{sentence}, but the layers saw {sizes}"
     known = [*counted, *([] if own is None else [own])]
     if sentence.startswith("all of") and min(known) + EDGE_BYTES < 0.85 * asked[name]:
         return f"{sentence}, but a layer saw {min(known)}"
     return ""
+
+
+def _untrue_fetches(sentence: str, beneath: dict[str, Any], fetches: int, size: str) -> str:
+    seen = [layer["seen"] for layer in beneath["layers"] if layer["seen"] is not None]
+    known = {(one["read_ios"] + one["reads_merged"], _size(one["read_bytes"])) for one in seen}
+    return "" if (fetches, size) in known else f"{sentence}, but the layers saw {known}"
 
 
 def _size(count: int) -> str:
