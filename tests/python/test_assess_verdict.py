@@ -308,3 +308,24 @@ def test_storage_that_takes_seconds_completed_0_reads_a_second(tmp_path: Path) -
     assert f"In order it reads {told['sequential_read']} (" in sentence(one, "sequential")
     assert ": 0 reads and writes" not in sentence(one, "oltp")
     assert sentence(one, "backup").endswith(" days.")
+
+
+def test_a_write_that_failed_left_reads_not_measured_to_their_end(tmp_path: Path) -> None:
+    """Of a disk that ran full, all reads of which were measured, the most of them was not known."""
+    one = assessed(tmp_path, lambda _asked, _number: CLEAN)
+    (write,) = [cell for cell in one.plan.cells if cell.cell.key == "random-write"]
+    write.state, write.figures, write.result = "failed", None, None
+    assert labels(one)["random_reads"].endswith("at most")
+    verdict = verdict_of(one.plan, findings_of(one.plan))
+    assert "not measured to the end" not in " ".join(verdict.sentences)
+
+
+def test_250_us_at_first_and_250_us_at_the_end_were_two_classes(tmp_path: Path) -> None:
+    singles = iter((249.8, 250.4))
+
+    def truth(asked: Asked, _number: int) -> Truth:
+        return replace(CLEAN, read_us=next(singles, 250.4)) if is_single(asked) else CLEAN
+
+    headline = assessed(tmp_path, truth).verdict.headline
+    assert headline.startswith("It is in the class of flash (NVMe or SATA)")
+    assert "at the end" not in headline

@@ -23,7 +23,7 @@ __all__ = ["show_outcome", "show_plan"]
 # The units at the end of names, as a head has them.
 _UNITS = {"s": "s", "ns": "ms", "bytes": "bytes", "percent": "%", "ms": "ms"}
 # What stands in other words already, or is for programs alone.
-_NOT_SHOWN = frozenset({"claims", "runner_process"})
+_NOT_SHOWN = frozenset({"checks", "claims", "learnt", "runner_process"})
 _FIRST_COLUMNS = 4
 _MANY = 40
 

@@ -53,9 +53,10 @@ def of_common_loads(
 def _of_one_load(plans: Sequence[TargetCells], row: Sequence[KeyFigure]) -> list[KeyFigure]:
     first = row[0]
     label, prefixes = _FAMILIES.get(first.name, ("", ()))
-    if not prefixes or all(_is_whole(plan, prefixes) for plan in plans):
+    is_written = first.name == "random_writes"
+    if not prefixes or all(_is_whole(plan, prefixes, is_written=is_written) for plan in plans):
         return [*row]
-    if first.name != "random_writes":
+    if not is_written:
         return _greatest(plans, row, label, prefixes)
     pairs = zip(plans, row, strict=True)
     loads = {
@@ -69,9 +70,10 @@ def _of_one_load(plans: Sequence[TargetCells], row: Sequence[KeyFigure]) -> list
     return [one if one.value is None else replace(one, value=None, text=_OTHER_LOAD) for one in row]
 
 
-def _is_whole(plan: TargetCells, prefixes: tuple[str, ...]) -> bool:
-    """Whether all of a family was measured that could tell something."""
-    mine = [one for one in plan.cells if one.cell.key.startswith(prefixes)]
+def _is_whole(plan: TargetCells, prefixes: tuple[str, ...], *, is_written: bool) -> bool:
+    """Whether all of a family was measured that could tell something; of reads no write does."""
+    family = [one for one in plan.cells if one.cell.key.startswith(prefixes)]
+    mine = [one for one in family if is_written or not one.cell.writes]
     return plan.lost is None and not any(one.state in _NOT_REACHED for one in mine)
 
 

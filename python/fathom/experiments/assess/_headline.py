@@ -19,6 +19,8 @@ __all__ = ["headline"]
 # By so much a durable write has to be slower for the class to be that of the reads alone.
 _FAR_CLASSES = 2
 _FAR_TIMES = 10
+# How most classes begin, which one behind another need not repeat.
+_CLASS = "in the class of "
 
 
 def headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
@@ -78,7 +80,9 @@ def _class_words(means_ns: Sequence[float]) -> str:
     fastest, slowest = class_of(min(means_ns)), class_of(max(means_ns))
     if fastest == slowest:
         return fastest
-    return f"{fastest} to that of {slowest.removeprefix('in the class of ')}"
+    if not fastest.startswith(_CLASS):
+        return f"{fastest}, to {slowest}"
+    return f"{fastest} to that of {slowest.removeprefix(_CLASS)}"
 
 
 def _uses(made: ClaimMaker) -> str:

@@ -75,4 +75,7 @@ def lacking_preconditioning(plan: TargetCells) -> str | None:
     written, wanted = cell.result.total.bytes, wanted_bytes(plan.target)
     if written >= wanted or (stop is not None and stop.cause == "bytes"):
         return None
-    return f"its preconditioning wrote {size_words(written)} of {size_words(wanted)}"
+    done, all_of_it = size_words(written), size_words(wanted)
+    if done == all_of_it:
+        return f"its preconditioning lacks {size_words(wanted - written)} of {all_of_it}"
+    return f"its preconditioning wrote {done} of {all_of_it}"

@@ -177,7 +177,7 @@ def why_not_most(
 
     ``family`` begins the keys of the cells, ``besides`` those of others that are in its rise.
     """
-    if any(one.cell.key.startswith(family) for one in plan.missing()):
+    if any(one.cell.key.startswith(family) and not one.cell.writes for one in plan.missing()):
         return "whether more outstanding bring more was not measured to the end"
     mine = [
         one
@@ -317,8 +317,9 @@ class ClaimMaker:
         measured = [key for key in ("read-1", "again") if self._mean_ns(key) is not None]
         if len(measured) < 2 or self.apart(*measured) is not None:  # noqa: PLR2004 - Once more.
             return measured[:1]
-        first, again = (rank_of(self.mean_ns(key)) for key in measured)
-        return measured if first != again else measured[:1]
+        means = [self.mean_ns(key) for key in measured]
+        is_apart = rank_of(means[0]) != rank_of(means[1]) and max(means) >= CHANGED * min(means)
+        return measured if is_apart else measured[:1]
 
     def mean_ns(self, key: str) -> float:
         """Return the mean latency of a cell that has one."""

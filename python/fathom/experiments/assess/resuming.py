@@ -114,7 +114,8 @@ def _check(
     if not (is_same and same_sizes):
         raise InvalidRequestError(
             f"experiment e{session.experiment_id} cannot go on: its targets, their sizes, the free "
-            "room, the workloads or the CPUs are not those for which it was planned; assess again"
+            "room, the workloads, the CPUs or the version of Fathom are not those for which it was "
+            "planned; assess again"
         )
 
 

@@ -50,7 +50,7 @@ def shared_doubts(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> tuple[str, 
     ]
     if copies:
         (one_id, other_id), more = copies[0], len(copies) - 1
-        rest = f", as are {more} more" if more else ""
+        rest = f", as {'is' if more == 1 else 'are'} {more} more" if more else ""
         found.append(
             f"run {one_id} of A and run {other_id} of B are the same measurement, which was "
             f"imported{rest} ({NAME_APART})"

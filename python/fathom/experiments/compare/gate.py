@@ -137,9 +137,10 @@ def verdict(condition: FailCondition, asked: ComparedFigures, count: int) -> Ver
 
 
 def _doubts(found: Comparison) -> tuple[str, ...]:
-    if not found.between_runs:
-        return ("one side has a single run, which tells nothing of how runs differ",)
-    return found.doubts
+    if found.between_runs:
+        return found.doubts
+    apart = (one for one in found.doubts if NAME_APART in one)
+    return (*apart, "one side has a single run, which tells nothing of how runs differ")
 
 
 def verdict_words(one: Verdict) -> str:

@@ -157,8 +157,14 @@ def _probed_words(outcome: SweepOutcome) -> str:
     apart = outcome["stood_apart"]
     return (
         f"{outcome['probed']} of the others got a short look, which finds a cell that is slow or "
-        f"fast by itself: {apart} stood apart and {'was' if apart == 1 else 'were'} measured."
+        f"fast by itself: {_apart_words(apart)}."
     )
+
+
+def _apart_words(count: int) -> str:
+    if not count:
+        return "none stood apart"
+    return f"{count} stood apart and {'was' if count == 1 else 'were'} measured"
 
 
 def _unprobed_words(count: int) -> str:

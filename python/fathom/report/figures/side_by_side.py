@@ -62,7 +62,7 @@ def _base(label: str) -> str:
 def _common(sides: Sequence[Side], label: str) -> str:
     """Return what all sides call a number: *at most* only if that holds of every one."""
     found = [one.label for side in sides if _is_shown(one := _number(side, label))]
-    return next((one for one in found if one.endswith(_AS_FAR)), label)
+    return next((one for one in found if one.endswith(_AS_FAR)), found[0] if found else label)
 
 
 def _is_shown(one: KeyNumber | None) -> TypeGuard[KeyNumber]:
