@@ -269,16 +269,28 @@ def _of_figure(
 
 def _of_run(limit: Limit, run: StoredRun) -> Check:
     """Return what one run says; of an imported one, what its source tells."""
+    if run.summary.outcome != "complete":
+        # What it measured until then may look well: a pass would hide that it failed.
+        words = f"{limit}: cannot tell: {_end_words(run)}"
+        return Check(str(limit), "cannot tell", words, limit.metric)
     if run.imported is None:
         (found,) = judge_limits(run.result, [limit])
         return Check(str(limit), found.decision, found.words, limit.metric, found.measured)
     value = run_value(run.summary, limit.metric)
-    if value is None or run.summary.outcome != "complete":
+    if value is None:
         words = f"{limit}: cannot tell: the source of run {run.summary.id} does not tell it"
         return Check(str(limit), "cannot tell", words, limit.metric)
     decision: Decision = "kept" if limit.is_kept_by(value) else "broken"
     words = f"{limit}: {decision}: {limit.words(value)} measured; the limit is {limit.bound}"
     return Check(str(limit), decision, words, limit.metric, value)
+
+
+def _end_words(run: StoredRun) -> str:
+    """Return how a run ended that is not complete."""
+    if run.summary.outcome == "interrupted":
+        return "the run did not come to its end"
+    why = (run.summary.failure or "").rstrip(".")
+    return f"the run failed: {why}" if why else "the run failed"
 
 
 def _estimate(

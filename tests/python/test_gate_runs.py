@@ -1,0 +1,56 @@
+"""``fathom gate``: which runs it judges, and which of them can be judged at all."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from commands import command
+from fabricated import fabricated
+from fathom import Result
+from fathom.gates import gate_of, judge_gate
+from fathom.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ARGUMENTS = ["-b4K", "x.dat"]
+CLOSED = "'x.dat' could not be closed: Input/output error"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "gate.sqlite") as opened:
+        yield opened
+
+
+def measured(rate: float, **more: object) -> Result:
+    given = {"latency_ns": 200.0, "path": "x.dat", **more}
+    return fabricated(rates=rate, **given)  # type: ignore[arg-type] - As the caller has them.
+
+
+def test_a_run_that_failed_kept_its_limit_by_what_it_had_measured(kept: Store) -> None:
+    """A file that could not be closed passed with exit code 0, as all its I/Os had completed."""
+    run = kept.runs.save(measured(9_000.0), ARGUMENTS, failures=[CLOSED])
+    done = command("gate", str(run), "--require", "iops>5k", "--store", kept.name)
+    assert done.returncode == 7
+    assert f"iops>5k: cannot tell: run {run}: the run failed: {CLOSED}" in done.stdout
+
+
+def test_a_run_of_which_a_time_span_is_missing_kept_its_limit(kept: Store) -> None:
+    raw = json.loads(json.dumps(dict(measured(9_000.0).raw)))
+    raw["request"]["profile"]["time_spans"] *= 2
+    run = kept.runs.save(Result.from_json(json.dumps(raw)), ARGUMENTS)
+    (check,) = judge_gate(kept, gate_of(["iops>5k"]), str(run)).checks
+    assert check.words == f"iops>5k: cannot tell: run {run}: the run did not come to its end"
+
+
+def test_one_run_of_many_that_failed_is_no_pass(kept: Store) -> None:
+    for number in range(12):
+        kept.runs.save(measured(9_000.0), ARGUMENTS, failures=[CLOSED] if number == 4 else [])
+    reference = ",".join(str(number) for number in range(1, 13))
+    (check,) = judge_gate(kept, gate_of(["iops>5k"]), reference).checks
+    assert check.decision == "cannot tell"
+    assert "run 5: the run failed" in check.words
