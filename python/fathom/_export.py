@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from fathom import _packages
 from fathom._extras import install_line
 from fathom._files import anything, is_empty, replacing, why_no_file
+from fathom._finite import finite
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def content_of(rows: Sequence[dict[str, object]], form: Format) -> bytes:
 
     """
     with tempfile.NamedTemporaryFile(prefix="fathom-", suffix=f".{form}") as file:
-        _WRITERS[form](rows, Path(file.name))
+        _WRITERS[form](_finite_rows(rows), Path(file.name))
         return Path(file.name).read_bytes()
 
 
@@ -90,7 +91,7 @@ def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str])
     """
     if form not in TEXT:
         raise ExportError(f"{form} needs a file: name one with --output")
-    (_csv if form == "csv" else _json)(rows, stream)
+    (_csv if form == "csv" else _json)(_finite_rows(rows), stream)
 
 
 def write_file(
@@ -107,7 +108,7 @@ def write_file(
     """
     write = _WRITERS[form]
     with new_file(path, overwrite=overwrite) as unfinished:
-        write(rows, unfinished)
+        write(_finite_rows(rows), unfinished)
 
 
 def check_place(path: Path, *, overwrite: bool = False) -> None:
@@ -146,6 +147,11 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
+def _finite_rows(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    """Return the rows without what JSON has no word for, and a spreadsheet takes for a text."""
+    return [{name: finite(value) for name, value in row.items()} for row in rows]
+
+
 def _columns(rows: Sequence[dict[str, object]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
@@ -166,7 +172,7 @@ def no_formula(value: object) -> object:
 
 
 def _json(rows: Sequence[dict[str, object]], stream: IO[str]) -> None:
-    json.dump(rows, stream, indent=2)
+    json.dump(rows, stream, indent=2, allow_nan=False)
     stream.write("\n")
 
 

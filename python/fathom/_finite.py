@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 
-__all__ = ["finite"]
+__all__ = ["finite", "json_words"]
 
 
 def finite(value: object) -> object:
@@ -17,3 +18,8 @@ def finite(value: object) -> object:
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     return [finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def json_words(value: object, *, indent: int | None = 2) -> str:
+    """Return data as JSON that every program reads: null for what is no finite number."""
+    return json.dumps(finite(value), indent=indent, allow_nan=False)

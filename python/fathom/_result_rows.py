@@ -9,7 +9,14 @@ if TYPE_CHECKING:
 
     from fathom._frames import Columns, Row
 
-__all__ = ["INTERVALS", "LATENCIES", "TOTALS", "interval_rows", "latency_rows"]
+__all__ = [
+    "INTERVALS",
+    "LATENCIES",
+    "MEASURED_TOTALS",
+    "TOTALS",
+    "interval_rows",
+    "latency_rows",
+]
 
 _DIRECTIONS = ("read", "write")
 _PLACE: Columns = {"time_span": "int", "thread": "int", "target": "str", "direction": "str"}
@@ -24,7 +31,7 @@ INTERVALS: Columns = {
     "latency_ns_sum_squares": "float",
 }
 LATENCIES: Columns = {**_PLACE, "clock": "str", "bucket_lower_ns": "int", "ios": "int"}
-TOTALS: Columns = {
+MEASURED_TOTALS: Columns = {
     "time_span": "int",
     "direction": "str",
     "measured_s": "float",
@@ -40,6 +47,10 @@ TOTALS: Columns = {
     "latency_p999_ns": "int?",
     "latency_max_ns": "int?",
 }
+_COUNTS: Columns = dict.fromkeys(["ios", "bytes", "errors"], "int?")
+_RATES: Columns = dict.fromkeys(["measured_s", "iops", "mib_per_s"], "float?")
+TOTALS: Columns = {**MEASURED_TOTALS, **_COUNTS, **_RATES}
+"""Those of a store, in which imported runs do not tell all of them."""
 # No latency is the least or the greatest of an interval without an I/O.
 _OF_NONE = {"latency_ns_min": None, "latency_ns_max": None}
 

@@ -13,7 +13,13 @@ from fathom._beneath import Origin
 from fathom._fathom import FathomError, sum_histograms
 from fathom._faults import Fault, OutstandingIo
 from fathom._frames import Columns, Row, Tabular
-from fathom._result_rows import INTERVALS, LATENCIES, TOTALS, interval_rows, latency_rows
+from fathom._result_rows import (
+    INTERVALS,
+    LATENCIES,
+    MEASURED_TOTALS,
+    interval_rows,
+    latency_rows,
+)
 from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
 from fathom.request import Request
@@ -452,7 +458,7 @@ class Result(Tabular):
         return interval_rows(self.raw) if table == "intervals" else latency_rows(self.raw)
 
     def _kinds(self, table: str) -> Columns:
-        return {"totals": TOTALS, "intervals": INTERVALS, "latencies": LATENCIES}[table]
+        return {"totals": MEASURED_TOTALS, "intervals": INTERVALS, "latencies": LATENCIES}[table]
 
     @property
     def request(self) -> Request:

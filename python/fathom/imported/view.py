@@ -3,26 +3,29 @@
 The view has what the source told. Where a field of ``Result`` cannot be None, an unknown count is
 0 and an unknown rate is NaN; code that must tell them apart asks the ``ImportedResult`` itself, or
 the summary columns of the store, which are None there. There are no threads, warnings or stop
-rules.
+rules. The rows of its table ``totals`` have None for all that is unknown.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom._numbers import whole_number
+from fathom._result_rows import TOTALS
 from fathom.imported.merge import percentile_ns
+from fathom.imported.model import ImportedDirection, ImportedLatency
 from fathom.result import Direction, Latency, Result, TimeSpan
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from fathom.imported.model import ImportedDirection, ImportedLatency, ImportedResult
+    from fathom._frames import Columns, Row
+    from fathom.imported.model import ImportedResult
 
-__all__ = ["DocumentedDirection", "DocumentedLatency", "result_view"]
+__all__ = ["DocumentedDirection", "DocumentedLatency", "DocumentedResult", "result_view"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,51 @@ class DocumentedDirection(Direction):
         return math.nan if self.documented_mib_per_s is None else self.documented_mib_per_s
 
 
+@dataclass(frozen=True)
+class DocumentedResult(Result):
+    """An imported result as a ``Result``; its totals are what the source tells, and no more."""
+
+    imported: ImportedResult = field(repr=False, hash=False, compare=False)
+
+    def _rows(self, table: str) -> Iterable[Row]:
+        return _totals(self.imported) if table == "totals" else super()._rows(table)
+
+    def _kinds(self, table: str) -> Columns:
+        return TOTALS if table == "totals" else super()._kinds(table)
+
+
+def _totals(imported: ImportedResult) -> Iterator[Row]:
+    """Return reads, writes and both, with None for what the source does not tell."""
+    for name in ("read", "write", "total"):
+        found = getattr(imported, name) or ImportedDirection()
+        yield {
+            "time_span": 0,
+            "direction": name,
+            "measured_s": imported.measured_s,
+            **{one: getattr(found, one) for one in ("ios", "bytes")},
+            "errors": None,
+            **{one: getattr(found, one) for one in ("iops", "mib_per_s")},
+            **_latencies(found.latency or ImportedLatency()),
+        }
+
+
+def _latencies(one: ImportedLatency) -> Row:
+    shares = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+    known = {name: _percentile(one, percent) for name, percent in shares.items()}
+    whole = {name: value if value is None else round(value) for name, value in known.items()}
+    most_ns = None if one.max_ns is None else round(one.max_ns)
+    told: Row = {"mean": one.mean_ns, **whole, "max": most_ns}
+    return {f"latency_{name}_ns": value for name, value in told.items()}
+
+
+def _percentile(one: ImportedLatency, percent: float) -> float | None:
+    """Return a percentile as documented, or read off the histogram; None if there is neither."""
+    documented = one.percentiles_ns.get(percent)
+    if documented is None and one.histogram:
+        return percentile_ns(one.histogram, percent)
+    return documented
+
+
 def result_view(imported: ImportedResult) -> Result:
     """Return an imported result in the shape of a measured one."""
     measured_ns = round((imported.measured_s or 0) * NS_PER_S)
@@ -93,8 +141,12 @@ def result_view(imported: ImportedResult) -> Result:
         kernel_ns_per_io=None,
         threads=(),
     )
-    return Result(
-        command_line=imported.command_line, time_spans=(span,), warnings=(), raw=_raw(imported)
+    return DocumentedResult(
+        command_line=imported.command_line,
+        time_spans=(span,),
+        warnings=(),
+        raw=_raw(imported),
+        imported=imported,
     )
 
 

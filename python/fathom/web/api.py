@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Res
 from fastapi.responses import StreamingResponse
 from fastapi.security import HTTPBearer
 
+from fathom._finite import json_words
 from fathom.report import gather
 from fathom.trends import DEFAULT_METRIC, find_trend
 from fathom.web.live import TooManyViewersError
@@ -168,7 +169,7 @@ def get_run(number: _Id, served: _Served) -> RunOut:
 @router.get("/runs/{number}/result", tags=["store"])
 def get_result(number: _Id, served: _Served) -> Response:
     """Return the whole result, in the form of ``diskspd --json``."""
-    text = json.dumps(dict(served.store.runs.get(number).result.raw))
+    text = json_words(dict(served.store.runs.get(number).result.raw), indent=None)
     return Response(text, media_type="application/json")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import json
 import secrets
 import threading
 from contextlib import suppress
@@ -20,6 +19,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from fathom import _fathom
 from fathom._export import write_text
+from fathom._finite import json_words
 from fathom._tables import rows_of
 from fathom.errors import FathomError
 from fathom.metrics import METRICS
@@ -338,7 +338,7 @@ def download(served: _Served, reference: str, form: str) -> Response:
     if form != "json":
         raise HTTPException(404, "there are .csv, .json and .pdf")
     raw = [dict(one.result.raw) for one in whole]
-    text = json.dumps(raw[0] if len(raw) == 1 else raw)
+    text = json_words(raw[0] if len(raw) == 1 else raw, indent=None)
     return _file(text.encode(), "application/json", f"fathom-{reference}.json")
 
 

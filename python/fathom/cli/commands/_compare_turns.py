@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import typer
 
 import fathom
 from fathom import tools
-from fathom._finite import finite
+from fathom._finite import json_words
 from fathom._permission import refuse_permissions
 from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
@@ -142,7 +141,7 @@ def _show_forecast(
 ) -> None:
     found = plan.forecast()
     if as_json:
-        typer.echo(json.dumps({**asdict(found), "plan": asdict(plan)}))
+        typer.echo(json_words({**asdict(found), "plan": asdict(plan)}, indent=None))
         return
     more = found.most_runs - found.least_runs
     least = foretold_words(found.least_s, ends_by_amount=plan.ends_by_amount)
@@ -168,7 +167,7 @@ def _again(store: Store, wish: Turns) -> TurnsComparison:
 
 def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(finite(found.as_dict()), indent=2, allow_nan=False))
+        typer.echo(json_words(found.as_dict()))
         return
     pairs = len(found.a_run_ids)
     if found.comparison is None:

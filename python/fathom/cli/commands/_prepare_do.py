@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom import workloads as loads_by_name
-from fathom._finite import finite
+from fathom._finite import finite, json_words
 from fathom.cli.commands._foresight import (
     refuse_before_a_store,
     refuse_what_cannot_run,
@@ -92,7 +91,7 @@ def run_served_fill(target: str, asked: Asked, *, as_json: bool) -> None:
     """Make a file that another host serves."""
     found = preparing.fill_served(target, asked)
     if as_json:
-        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
+        typer.echo(json_words(asdict(found)))
         return
     size = f"{found.size_bytes:,} bytes"
     words = {
@@ -120,7 +119,7 @@ def run_fleet_fill(
         finally:
             runner.close()
     if as_json:
-        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
+        typer.echo(json_words(asdict(found)))
     else:
         show_fleet_filled(found, store.name)
     if found.failure is not None:
@@ -133,7 +132,7 @@ def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: 
         meter, runner = _metered(store, tell, permission)
         found = preparing.fill(store, runner, experiment_id, meter)
     if as_json:
-        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
+        typer.echo(json_words(asdict(found)))
     else:
         show_filled(found, store.name)
     if found.failure is not None:
@@ -191,7 +190,7 @@ def resume_any(store: Store, reference: str, permission: Permission, *, as_json:
     run = run_writing if kind == "wipc" else run_settling
     found = run(store, experiment_id, permission, as_json=as_json)
     if as_json:
-        typer.echo(json.dumps(finite(found), indent=2, allow_nan=False))
+        typer.echo(json_words(found))
 
 
 class Conditioning:
@@ -296,7 +295,7 @@ class Conditioning:
         """Print estimates and what was done."""
         data = {kind: asdict(one) for kind, one in self._estimates.items()}
         whole = finite({"estimates": data, "done": done})
-        typer.echo(json.dumps(whole, indent=2, allow_nan=False))
+        typer.echo(json_words(whole))
 
 
 def confirmed(estimates: list[preparing.Estimate]) -> bool:

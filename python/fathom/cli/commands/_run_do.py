@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
+from fathom._finite import json_words
 from fathom._hanging import HangingError
 from fathom.cli.commands import _foresight
 from fathom.cli.commands._foresight import explaining, refusal
@@ -163,7 +163,7 @@ def _single(
     def show(result: Result) -> None:
         results.append(("", result))
         if wish.as_json:
-            typer.echo(json.dumps(dict(result.raw), indent=2))
+            typer.echo(json_words(dict(result.raw)))
         else:
             show_result(result)
 
@@ -221,7 +221,7 @@ def _steps(
     )
     if wish.as_json:
         raw = [dict(result.raw) for _step, result in results]
-        typer.echo(json.dumps(raw if len(workload.steps) > 1 else raw[0], indent=2))
+        typer.echo(json_words(raw if len(workload.steps) > 1 else raw[0]))
     elif store is not None and done.experiment_id is not None:
         found = store.runs.list(experiment_id=done.experiment_id)
         console().print(runs_table(reversed(found)))
@@ -247,7 +247,7 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
     """
     told = _foreseen(workload, wish)
     if wish.as_json:
-        typer.echo(json.dumps(told if len(told) > 1 else told[0], indent=2))
+        typer.echo(json_words(told if len(told) > 1 else told[0]))
     else:
         typer.echo(_length(told, is_fleet=tools.fleet_named(wish.runner) is not None))
         for words in dict.fromkeys(words for one in told for words in _explained(one)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 import fathom
 from fathom import runners, tools
 from fathom._addresses import is_address
+from fathom._finite import json_words
 from fathom._permission import Permission
 from fathom.cli.commands._foresight import refuse_what_cannot_run, writes_to
 from fathom.cli.commands._resumed import (
@@ -199,7 +199,7 @@ def _tell_less(wish: Wish, found: Foreseen) -> None:
 def _show(store: Store, found: Assessment, beside: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         whole = {**beside, "experiment_id": found.experiment_id} | assessing.outcome_of(found)
-        typer.echo(json.dumps(whole, indent=2))
+        typer.echo(json_words(whole))
         return
     show_assessment(found)
     typer.echo(f"\nSaved as experiment e{found.experiment_id} in {store.name}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, listed_store
 from fathom.cli.views.runs import console, local_time, text_table
 
@@ -27,7 +27,7 @@ def audit(
     with listed_store(store, as_json=as_json) as opened:
         found = opened.overrides.list(limit=limit)
         if as_json:
-            typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+            typer.echo(json_words([asdict(one) for one in found]))
             return
         if not found:
             typer.echo(f"nothing was allowed in {opened.name}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.commands.show import ReferenceArgument
 from fathom.cli.common import JsonOption, StoreOption, listed_store, opened_store
 from fathom.cli.views.runs import console, local_time, text_table
@@ -31,7 +31,7 @@ def set_(
         opened.baselines.set(name, reference)
         if as_json:
             (made,) = (one for one in opened.baselines.list() if one.name == name)
-            typer.echo(json.dumps(asdict(made), indent=2))
+            typer.echo(json_words(asdict(made)))
 
 
 @app.command("list")
@@ -39,7 +39,7 @@ def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     """List the names."""
     with listed_store(store, as_json=as_json) as opened:
         if as_json:
-            typer.echo(json.dumps([asdict(one) for one in opened.baselines.list()], indent=2))
+            typer.echo(json_words([asdict(one) for one in opened.baselines.list()]))
             return
         rows = [
             [
@@ -58,4 +58,4 @@ def remove(name: _Name, *, as_json: JsonOption = False, store: StoreOption = Non
     with opened_store(store, make=False) as opened:
         opened.baselines.delete(name)
         if as_json:
-            typer.echo(json.dumps({"removed": name}, indent=2))
+            typer.echo(json_words({"removed": name}))

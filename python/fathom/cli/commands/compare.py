@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom._finite import finite
+from fathom._finite import json_words
 from fathom._permission import typed
 from fathom.cli.commands._compare_turns import Turns, interleaved
 from fathom.cli.common import (
@@ -132,7 +131,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         fail(f"there is no option {given}; {words}" if given else words, EXIT_INVALID)
     found = _saved(names, store, metric, confidence, conditions, any_load=any_load)
     if as_json:
-        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
+        typer.echo(json_words(asdict(found)))
     else:
         show_comparison(found)
     judge(found, verdict)

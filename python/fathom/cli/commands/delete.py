@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.store.references import experiment_number
@@ -44,7 +44,7 @@ def delete(
             opened.experiments.delete(experiment_id)
         if as_json:
             gone = {"runs": count, "run_ids": sorted(run_ids), "experiment_ids": experiments}
-            typer.echo(json.dumps({"deleted": gone}, indent=2))
+            typer.echo(json_words({"deleted": gone}))
             return
         typer.echo(f"deleted {counted(count, 'run')} and {counted(len(experiments), 'experiment')}")
 

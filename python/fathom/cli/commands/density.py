@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 import fathom
 from fathom import experiments
+from fathom._finite import json_words
 from fathom.cli.commands._resumed import refuse_what_a_plan_has, resumed_id
 from fathom.cli.common import (
     DryRunOption,
@@ -166,7 +166,7 @@ def _show(store: Store, found: Density, *, as_json: bool) -> None:
     if as_json:
         whole = {"experiment_id": found.experiment_id, "plan": found.plan.as_dict()}
         outcome = densities.outcome_of(found.plan, found.steps, found.failure)
-        typer.echo(json.dumps({**whole, **outcome}, indent=2))
+        typer.echo(json_words({**whole, **outcome}))
         return
     show_density(found)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import json
 import os
 import shutil
 import sys
@@ -16,6 +15,7 @@ import typer
 
 import fathom
 from fathom._extras import EXTRAS, install_line, missing_of
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def doctor(*, as_json: JsonOption = False) -> None:
     """Tell what this installation has and lacks, with the line that mends it."""
     found = [*parts()]
     if as_json:
-        typer.echo(json.dumps([asdict(part) for part in found], indent=2))
+        typer.echo(json_words([asdict(part) for part in found]))
         return
     typer.echo(f"fathom {fathom.__version__}, Python {sys.version.split()[0]}, {sys.prefix}")
     width = max(len(part.name) for part in found)

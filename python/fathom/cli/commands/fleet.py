@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 import fathom
 from fathom import fleet as fleets
 from fathom._extras import install_line, missing_of
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.fleet import hosts_table
@@ -139,7 +139,7 @@ def show(
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        typer.echo(json_words([asdict(one) for one in found]))
         return
     console().print(hosts_table(found))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from dataclasses import asdict
@@ -13,6 +12,7 @@ import typer
 
 import fathom
 from fathom import gates as gating
+from fathom._finite import json_words
 from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
@@ -84,7 +84,7 @@ def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | N
     decision = gating.worst(one.decision for one in judged)
     if outputs.as_json:
         told = [{**asdict(one), "decision": one.decision} for one in judged]
-        typer.echo(json.dumps({"decision": decision, "gates": told}, indent=2))
+        typer.echo(json_words({"decision": decision, "gates": told}))
     elif not outputs.to_output:
         _show(judged)
     # What is found is shown before anything is written, which may fail.

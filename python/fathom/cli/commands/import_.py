@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom import tools
+from fathom._finite import json_words
 from fathom.cli.commands._import_one import STDIN, Imported, import_one
 from fathom.cli.common import JsonOption, LaterStore, StoreOption, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
@@ -68,7 +68,7 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
             if not as_json:
                 _tell(told[-1], all_lines=all_lines)
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in told], indent=2))
+        typer.echo(json_words([asdict(one) for one in told]))
     _end(told, " ".join(files))
 
 

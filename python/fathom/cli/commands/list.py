@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, listed_store
 from fathom.cli.views.runs import console, local_time, runs_table, text_table
 from fathom.store.glance import newest_runs
@@ -55,7 +55,7 @@ def list_(  # noqa: PLR0913 - Each is an option of the command.
 
 def _runs(found: Sequence[RunSummary], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([{**run.columns} for run in found], indent=2))
+        typer.echo(json_words([{**run.columns} for run in found]))
     else:
         console().print(runs_table(found))
 
@@ -63,7 +63,7 @@ def _runs(found: Sequence[RunSummary], *, as_json: bool) -> None:
 def _experiments(store: Store, limit: int, *, as_json: bool) -> None:
     found = store.experiments.list(limit=limit)
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        typer.echo(json_words([asdict(one) for one in found]))
         return
     rows = [
         [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 import fathom
 from fathom import luns
+from fathom._finite import json_words
 from fathom._permission import Permission
 from fathom.cli.commands.assess import Wish, assess_and_end, begun, effort_of
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail
@@ -188,7 +188,7 @@ def _found(done: Sequence[StepDone], address: str | None) -> dict[str, object]:
 
 def _show(done: Sequence[StepDone], address: str | None, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_found(done, address), indent=2))
+        typer.echo(json_words(_found(done, address)))
     elif address is not None:
         typer.echo(address)
 
@@ -274,7 +274,7 @@ def connect(
     luns.refuse_silent(address)
     if kernel:
         luns.connect_kernel(address)
-    typer.echo(json.dumps({"address": address}) if as_json else address)
+    typer.echo(json_words({"address": address}, indent=None) if as_json else address)
 
 
 @_verb("list", is_of_one=False)
@@ -282,7 +282,7 @@ def list_(asked: _Asked, *, as_json: JsonOption = False) -> None:
     """List the LUNs that there are."""
     rows = asked.provider.listed()
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        typer.echo(json_words(rows))
         return
     names = list(rows[0]) if rows else ["target", "lun"]
     numbers = ("lun", "bytes")

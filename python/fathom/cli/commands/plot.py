@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from fathom import report as reports
+from fathom._finite import json_words
 from fathom.cli.commands import _places
 from fathom.cli.commands.report import ForceOption, ReportReferences, ThemeChoice, ThemeOption
 from fathom.cli.common import StoreOption, fail, opened_store
@@ -133,6 +133,6 @@ def _chosen(figure: Figure, choices: list[str]) -> View:
 
 def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str) -> bytes:
     if form == "json":
-        return (json.dumps(reports.drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
+        return (json_words(reports.drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
     kinds: dict[str, reports.ImageFormat] = {one: one for one in get_args(reports.ImageFormat)}
     return reports.picture(view, kinds[form], theme=theme.value, width=width, comment=comment)

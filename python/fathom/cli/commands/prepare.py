@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
@@ -13,7 +12,7 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom._finite import finite
+from fathom._finite import finite, json_words
 from fathom._permission import Permission
 from fathom.cli.commands._prepare_do import (
     Conditioning,
@@ -85,7 +84,7 @@ def look(
                 )
     if as_json:
         told = finite([preparing.look_data(one) for one in found])
-        typer.echo(json.dumps(told, indent=2, allow_nan=False))
+        typer.echo(json_words(told))
     else:
         for one in found:
             show_look(one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -11,7 +10,7 @@ import typer
 import fathom
 from fathom import experiments
 from fathom._digits import known_words, last_place, measured_place, place_words
-from fathom._finite import finite
+from fathom._finite import json_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import foretold_words, refuse_what_cannot_run
 from fathom.cli.commands._repeat_prepared import (
@@ -161,7 +160,7 @@ def _show_forecast(
         told |= {"least_s": least_s, "most_s": most_s}
         if estimate is not None:
             told["precondition"] = {"kind": kind, **asdict(estimate)}
-        typer.echo(json.dumps(told))
+        typer.echo(json_words(told, indent=None))
         return
     if estimate is not None:
         show_estimate(kind, estimate, is_asked=True)
@@ -235,7 +234,7 @@ def _experiment_id(store: Store, reference: str) -> int:
 
 def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(finite(asdict(found)), indent=2, allow_nan=False))
+        typer.echo(json_words(asdict(found)))
         return
     columns = ("", "value>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
     rows = [_row(name, one) for name, one in found.metrics.items()]

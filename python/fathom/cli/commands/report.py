@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fathom import report as reports
+from fathom._finite import json_words
 from fathom._redact import pseudonyms_of
 from fathom.cli import views
 from fathom.cli.commands import _places
@@ -98,7 +98,7 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     words = ["redacted"] if redact else wanted
     with damage_told(", ".join(wanted) or "the newest experiment"):
         if as_json:
-            typer.echo(json.dumps(_as_dict(material), indent=2))
+            typer.echo(json_words(_as_dict(material)))
         elif terminal:
             views.show_report(material)
         else:

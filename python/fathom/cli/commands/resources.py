@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -14,6 +13,7 @@ import typer
 import fathom
 from fathom import clusters
 from fathom._export import check_place, new_file
+from fathom._finite import json_words
 from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_WORSE
@@ -88,7 +88,7 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
         if output is not None:
             _write(report, output, overwrite=overwrite)
         if as_json:
-            typer.echo(json.dumps(content_of(report), indent=2))
+            typer.echo(json_words(content_of(report)))
         else:
             show_resources(report)
         if mail_to and smtp and mail_from:

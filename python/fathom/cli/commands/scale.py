@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 import fathom
 from fathom import experiments, tools
+from fathom._finite import json_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
@@ -113,7 +113,7 @@ def _resumed(store: Store, reference: str, permission: Permission, *, quiet: boo
 def show_scaling(found: Scaling, store: str, *, as_json: bool) -> None:
     """Show what each number of hosts did, and what that says."""
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json_words(asdict(found)))
         return
     columns = ("hosts>", "IOPS>", "MiB/s>", "p99 ms>", "% of linear>")
     console().print(text_table("", columns, [_row(one) for one in found.points]))

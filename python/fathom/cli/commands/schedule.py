@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -16,6 +15,7 @@ import typer
 
 import fathom
 from fathom._addresses import is_address
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.login import checked_credentials
@@ -121,7 +121,7 @@ def list_(*, folder: _Folder = None, as_json: JsonOption = False) -> None:
     found = written_schedules(place)
     if as_json:
         rows = [{**one._asdict(), "timer": str(one.timer)} for one in found]
-        typer.echo(json.dumps(rows, indent=2))
+        typer.echo(json_words(rows))
         return
     if not found:
         typer.echo(f"there are no schedules in {place}", err=True)

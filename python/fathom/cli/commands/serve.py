@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ import typer
 import fathom
 from fathom import web
 from fathom._extras import install_line, missing_of
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import unguarded
@@ -205,6 +205,6 @@ def _password() -> str:
 
 def _show(rows: list[tuple[str, str]], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([{"name": name, "role": role} for name, role in rows], indent=2))
+        typer.echo(json_words([{"name": name, "role": role} for name, role in rows]))
         return
     console().print(text_table("", ("name", "role"), [[*row] for row in rows]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, opened_store
 from fathom.cli.views.experiments import show_outcome, show_plan
 from fathom.cli.views.imported import show_imported
@@ -47,7 +47,7 @@ def show(
             return
         found = [opened.runs.get(run_id) for run_id in opened.baselines.run_ids(reference)]
         if as_json:
-            typer.echo(json.dumps([run_as_dict(run) for run in found], indent=2))
+            typer.echo(json_words([run_as_dict(run) for run in found]))
             return
         for run in found:
             _run(run)
@@ -108,7 +108,7 @@ def _experiment(store: Store, experiment_id: int, *, as_json: bool) -> None:
     found = store.runs.list(experiment_id=experiment_id)
     if as_json:
         whole = {**asdict(one), "runs": [dict(run.columns) for run in found]}
-        typer.echo(json.dumps(whole, indent=2))
+        typer.echo(json_words(whole))
         return
     facts = {
         "verb": one.verb,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 import fathom
 import fathom.store as stores
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.store.where import store_file
@@ -61,7 +61,7 @@ def copy(
         done = stores.copy_store(here, there, references or [], on_copied=tell)
         where = there.name
     if as_json:
-        typer.echo(json.dumps(asdict(done), indent=2))
+        typer.echo(json_words(asdict(done)))
         return
     before = len(done.runs) - len(done.new_runs)
     typer.echo(
@@ -86,7 +86,7 @@ def check(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json_words(asdict(found)))
     else:
         typer.echo(
             f"read {counted(found.runs, 'run')} and {counted(found.experiments, 'experiment')}"
@@ -116,7 +116,7 @@ def compact(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if as_json:
-        typer.echo(json.dumps(asdict(done), indent=2))
+        typer.echo(json_words(asdict(done)))
         return
     sizes = f"{size_words(done.before_bytes)} became {size_words(done.after_bytes)}"
     typer.echo(f"packed {counted(done.runs, 'run')}; {sizes}")
@@ -141,7 +141,7 @@ def move(
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json_words(asdict(found)))
         return
     typer.echo(
         f"moved {counted(found.runs, 'run')} and {counted(found.experiments, 'experiment')} to "

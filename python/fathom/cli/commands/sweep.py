@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 import fathom
 from fathom import experiments, tools
+from fathom._finite import json_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import some_cannot_run
 from fathom.cli.commands._resumed import (
@@ -186,7 +186,7 @@ def _resume(
 
 def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json_words(asdict(found)))
     else:
         tell_fleet()
         show_sweep(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import asdict
 from enum import StrEnum
@@ -14,6 +13,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom._files import read_text
+from fathom._finite import json_words
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
@@ -172,7 +172,7 @@ def _text(path: Path) -> str:
 
 def _show(text: str, notes: Sequence[Note], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"text": text, "notes": [asdict(one) for one in notes]}, indent=2))
+        typer.echo(json_words({"text": text, "notes": [asdict(one) for one in notes]}))
         return
     typer.echo(text, nl=False)
     show_notes(notes)
@@ -186,7 +186,7 @@ def show_notes(notes: Sequence[Note]) -> None:
 
 def _show_terms(*, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in tools.TERMS], indent=2))
+        typer.echo(json_words([asdict(one) for one in tools.TERMS]))
         return
     columns = ("", "DiskSpd", "fio", "Iometer", "")
     rows = [[*asdict(one).values()] for one in tools.TERMS]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -12,6 +11,7 @@ import typer
 import fathom
 from fathom import report as reports
 from fathom import trends
+from fathom._finite import json_words
 from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
@@ -60,7 +60,7 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
         found = opened.runs.newest_of_each_series(limit=limit)
     if as_json:
         told = [{"newest_run": run.id, "runs": count, **run.columns} for run, count in found]
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json_words(told))
         return
     columns = ("newest run>", "started", "runs>", "label~", "load=", "target~", "host~")
     rows = [
@@ -104,7 +104,7 @@ def show_trend(asked: Asked, store: str | None) -> None:
             reports.write(asked.output, _drawn(found, form), force=asked.overwrite)
             typer.echo(str(asked.output), err=True)
     if asked.as_json:
-        typer.echo(json.dumps(_as_dict(found), indent=2))
+        typer.echo(json_words(_as_dict(found)))
     else:
         _show(found)
     if asked.alert and found.outcome == "worse":
@@ -140,7 +140,7 @@ def _drawn(found: trends.Trend, form: str) -> bytes:
     figure = trends.trend_figure(found)
     (view,) = figure.views
     if form == "json":
-        return (json.dumps(reports.drawn(view.spec, "light", _WIDTH), indent=1) + "\n").encode()
+        return (json_words(reports.drawn(view.spec, "light", _WIDTH), indent=1) + "\n").encode()
     return reports.picture(view, _FORMS[form], width=_WIDTH, comment=figure.title)
 
 

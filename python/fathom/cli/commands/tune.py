@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ import typer
 
 import fathom
 from fathom import tools
+from fathom._finite import json_words
 from fathom._permission import typed
 from fathom.cli.commands._foresight import some_cannot_run
 from fathom.cli.commands._resumed import (
@@ -157,7 +157,7 @@ def _resume(
 
 def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        typer.echo(json_words(found.as_dict()))
     else:
         tell_fleet()
         show_tune(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ import typer
 
 import fathom
 from fathom import workloads as loads_by_name
+from fathom._finite import json_words
 from fathom.cli.common import JsonOption, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.runs import console, text_table
@@ -34,7 +34,7 @@ def workloads(
     except fathom.FathomError as error:
         fail(error, EXIT_INVALID)
     if as_json:
-        typer.echo(json.dumps([{**asdict(one), "path": str(one.path)} for one in found], indent=2))
+        typer.echo(json_words([{**asdict(one), "path": str(one.path)} for one in found]))
     elif name is not None:
         typer.echo(_words(found[0]))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import textwrap
 import time
@@ -12,6 +11,7 @@ import typer
 
 from fathom import _packages
 from fathom._claims import BEST_WORDS
+from fathom._finite import json_words
 from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, local_time, plain_text
@@ -67,7 +67,7 @@ def show_assessment(found: Assessment) -> None:
 def show_foreseen(found: Foreseen, *, as_json: bool) -> None:
     """Say what an assessment would measure, and how long it would take."""
     if as_json:
-        typer.echo(json.dumps(_foreseen_as_dict(found), indent=2))
+        typer.echo(json_words(_foreseen_as_dict(found)))
         return
     count = sum(cell.state != "left_out" for one in found.plans for cell in one.cells)
     seconds, least, most = map(clock_words, (found.seconds, found.least_s, found.most_s))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 import typer
 
+from fathom._finite import json_words
 from fathom.cli.views.runs import console, local_time, text_table
 from fathom.experiments.density.outcome import known_share, share_words
 from fathom.units import clock_words, rate_words
@@ -25,7 +25,7 @@ def show_foreseen(plan: DensityPlan, *, as_json: bool) -> None:
     """Say what would be done, and until when."""
     seconds = plan.foreseen_s()
     if as_json:
-        typer.echo(json.dumps({"seconds": seconds, "plan": plan.as_dict()}))
+        typer.echo(json_words({"seconds": seconds, "plan": plan.as_dict()}, indent=None))
         return
     counts = ", ".join(map(str, plan.counts))
     what = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import TYPE_CHECKING
 
 import typer
 
 from fathom import clusters
 from fathom._export import no_formula
+from fathom._finite import json_words
 from fathom._text import one_line
 from fathom.cli.views.runs import console, text_table
 from fathom.errors import InvalidRequestError
@@ -47,7 +47,7 @@ def show_resources(report: ClusterReport) -> None:
 
 
 def _json(report: ClusterReport) -> str:
-    return json.dumps(content_of(report), indent=2) + "\n"
+    return json_words(content_of(report)) + "\n"
 
 
 def check_form(place: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom import experiments
+from fathom._finite import json_words
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
@@ -36,7 +36,9 @@ def show_forecast(
     grid = experiments.Grid(plan.axes)
     order = [grid.label(cell) for cell in plan.order(len(grid))]
     if as_json:
-        typer.echo(json.dumps({**asdict(forecast), "plan": plan.as_dict(), "order": order}))
+        typer.echo(
+            json_words({**asdict(forecast), "plan": plan.as_dict(), "order": order}, indent=None)
+        )
         return
     times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)

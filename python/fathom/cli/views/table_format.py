@@ -7,7 +7,6 @@ Numbers are then those of machines: a point for decimals, and nothing between th
 from __future__ import annotations
 
 import csv
-import json
 import re
 import sys
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
 from fathom._export import no_formula
+from fathom._finite import json_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def chosen_tables() -> Iterator[None]:
     finally:
         _chosen, sys.stdout = _Chosen(), before
         if mine.form is TableFormat.JSON and mine.stream is not None:
-            mine.stream.write(f"{json.dumps(mine.tables, indent=2)}\n")
+            mine.stream.write(f"{json_words(mine.tables)}\n")
 
 
 def write_table(table: WholeTable) -> bool:

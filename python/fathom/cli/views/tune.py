@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
+from fathom._finite import json_words
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
@@ -30,7 +30,7 @@ def show_tune_forecast(
 ) -> None:
     """Say how many runs there are, until when, and what is written."""
     if as_json:
-        typer.echo(json.dumps({**asdict(forecast), "plan": plan.as_dict()}))
+        typer.echo(json_words({**asdict(forecast), "plan": plan.as_dict()}, indent=None))
         return
     times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom, _packages
+from fathom._finite import finite
 from fathom._text import plain
 from fathom.report import style
 from fathom.report.figures import figures_of
@@ -174,7 +175,7 @@ def _as_script(views: dict[str, list[dict[str, Any]]]) -> str:
         "reserved": style.RESERVED,
         "figures": views,
     }
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(finite(content), separators=(",", ":"), ensure_ascii=False)
     for one, escaped in (("<", "\\u003c"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
         text = text.replace(one, escaped)
     return text
