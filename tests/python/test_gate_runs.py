@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import command
 from fabricated import fabricated
 from fathom import Result
-from fathom.gates import gate_of, judge_gate
-from fathom.store import Store
+from fathom.gates import gate_of, judge_gate, runs_of_gate
+from fathom.store import NotFoundError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+NOON = 1.79e9
 ARGUMENTS = ["-b4K", "x.dat"]
 CLOSED = "'x.dat' could not be closed: Input/output error"
 
@@ -27,8 +28,12 @@ def kept(tmp_path: Path) -> Iterator[Store]:
 
 
 def measured(rate: float, **more: object) -> Result:
-    given = {"latency_ns": 200.0, "path": "x.dat", **more}
-    return fabricated(rates=rate, **given)  # type: ignore[arg-type] - As the caller has them.
+    given: dict[str, Any] = {"latency_ns": 200.0, "path": "x.dat", **more}
+    return fabricated(rates=rate, **given)
+
+
+def begun(result: Result, at_unix_s: float) -> Result:
+    return Result.from_json(json.dumps({**result.raw, "started_at_unix_s": at_unix_s}))
 
 
 def test_a_run_that_failed_kept_its_limit_by_what_it_had_measured(kept: Store) -> None:
@@ -54,3 +59,27 @@ def test_one_run_of_many_that_failed_is_no_pass(kept: Store) -> None:
     (check,) = judge_gate(kept, gate_of(["iops>5k"]), reference).checks
     assert check.decision == "cannot tell"
     assert "run 5: the run failed" in check.words
+
+
+def of_label(store: Store, label: str) -> str:
+    return runs_of_gate(store, gate_of(["iops>5k"], label=label))
+
+
+def test_the_label_of_a_gate_found_runs_of_other_labels(kept: Store) -> None:
+    """``disk_a*fast`` found the runs of another team, and ``disk`` those of ``Disk``."""
+    for label in ("disk_a*fast", "disk", "disk_a of another team, fast", "Disk"):
+        kept.runs.save(measured(9_000.0), ARGUMENTS, label=label)
+    assert [of_label(kept, one) for one in ("disk_a*fast", "disk", "Disk")] == ["1", "2", "4"]
+    with pytest.raises(NotFoundError, match=r"label disk\*") as told:
+        of_label(kept, "disk*")
+    assert "letter for letter; the newest like it has" in str(told.value)
+    with pytest.raises(NotFoundError, match=r"has the label log$"):
+        of_label(kept, "log")
+
+
+def test_runs_of_last_year_that_were_copied_were_the_newest(kept: Store) -> None:
+    for at in (NOON, NOON + 60, NOON - 86_400 * 400):
+        kept.runs.save(begun(measured(9_000.0), at), ARGUMENTS, label="nightly")
+    assert of_label(kept, "nightly") == "2"
+    kept.runs.save(begun(measured(9_000.0), NOON + 60), ARGUMENTS, label="nightly")
+    assert of_label(kept, "nightly") == "4"

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.gates.chosen import runs_of_gate
     from fathom.gates.gate import ChangeLimit, Gate, NoWorse, gate_of
     from fathom.gates.judged import Check, JudgedGate, worst
     from fathom.gates.junit import junit_xml
     from fathom.gates.plan import find_gate_file, read_gates
     from fathom.gates.pull_request import change_cells, gates_markdown, measured_cell
-    from fathom.gates.verdict import judge_gate, runs_of_gate
+    from fathom.gates.verdict import judge_gate
 
 __all__ = [
     "ChangeLimit",

@@ -34,32 +34,9 @@ if TYPE_CHECKING:
     from fathom.stats import RunsEstimate
     from fathom.store import Store, StoredRun
 
-__all__ = ["judge_gate", "judge_outcome", "runs_of_gate"]
+__all__ = ["judge_gate", "judge_outcome"]
 
 _BY_OUTCOME: dict[str, Decision] = {"equal": "kept", "better": "kept", "worse": "broken"}
-
-
-def runs_of_gate(store: Store, gate: Gate) -> str:
-    """Return a reference to the newest runs with a gate's label: an experiment, or a run.
-
-    Raises
-    ------
-    InvalidRequestError
-        If the gate has no label.
-    NotFoundError
-        If no run has it.
-
-    """
-    if gate.label is None:
-        raise InvalidRequestError(
-            f"{gate.about}there is no label to find the runs by: name them, as fathom gate 12, or "
-            "add label = 'nightly' to fathom.toml"
-        )
-    newest = store.runs.list(label=gate.label, limit=1)
-    if not newest:
-        raise NotFoundError(f"{gate.about}no run in {store.name} has the label {gate.label}")
-    (run,) = newest
-    return str(run.id) if run.experiment_id is None else f"e{run.experiment_id}"
 
 
 def judge_gate(store: Store, gate: Gate, reference: str) -> JudgedGate:
