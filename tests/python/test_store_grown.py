@@ -103,7 +103,7 @@ def test_lists_page_by_page_and_by_the_newest_of_each_label(kept: Path) -> None:
         second = store.runs.list(limit=5, before=first[-1].id)
         assert [one.id for one in first + second] == [*range(12, 2, -1)]
         assert [one.id for one in store.runs.newest_of_each_label(limit=2)] == [12, 11]
-        assert {one.label for one in store.runs.list(label="L1")} == {"l1"}
+        assert {one.label for one in store.runs.list(label="l1")} == {"l1"}
 
 
 def test_what_is_damaged_is_told(kept: Path) -> None:

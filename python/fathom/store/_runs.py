@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -13,7 +14,14 @@ from fathom.imported.view import result_view
 from fathom.result import Result
 from fathom.store._imports import add_imported, drop_unused_sources
 from fathom.store._rows import add_run
-from fathom.store._series import newest_of_each, series_of
+from fathom.store._series import (
+    NEWEST_FIRST,
+    failed_after,
+    newest_by,
+    newest_of_each,
+    series_keys,
+    series_of,
+)
 from fathom.store._summaries import summaries
 from fathom.store._tables import (
     NATIVE,
@@ -143,7 +151,8 @@ class Runs:
         Parameters
         ----------
         label
-            Only runs with this label, such as a workload's name; ``*`` stands for any text.
+            Only runs with this label, such as a workload's name; ``*`` stands for any text, and
+            capital letters differ from small ones.
         experiment_id
             Only runs of this experiment.
         device
@@ -157,8 +166,8 @@ class Runs:
         query = summaries().order_by(runs.c.id.desc()).limit(limit)
         if label is not None:
             # Its index alone is read for them.
-            named = sa.select(runs.c.id).where(runs.c.label.like(_pattern(label), escape="\\"))
-            query = query.where(runs.c.id.in_(named))
+            named = _is_labelled(label, is_sqlite=self._database.is_sqlite)
+            query = query.where(runs.c.id.in_(sa.select(runs.c.id).where(named)))
         if experiment_id is not None:
             query = query.where(runs.c.experiment_id == experiment_id)
         if before is not None:
@@ -183,21 +192,44 @@ class Runs:
         with self._database.reading() as connection:
             return series_of(connection, run_id, limit, self._database.name)
 
+    def failed_after(
+        self, series: Sequence[RunSummary], *, limit: int | None = None
+    ) -> builtins.list[RunSummary]:
+        """Return the runs of a series that failed after its newest one, the oldest first.
+
+        ``series`` are its complete runs, the oldest first; not more than the newest ``limit``.
+        """
+        if not series:
+            return []
+        with self._database.reading() as connection:
+            return failed_after(connection, series[-1], limit)
+
+    def count_series(self, run_ids: Sequence[int]) -> int:
+        """Return of how many series these runs are; what was imported is of none."""
+        with self._database.reading() as connection:
+            keys = (series_keys(connection, piece) for piece in _pieces(run_ids))
+            return len(set().union(*keys))
+
     def newest_of_each_series(self, *, limit: int) -> builtins.list[tuple[RunSummary, int]]:
         """Return the newest complete run of each series with its number of runs.
 
-        Those with the newest runs come first.
+        The newest is the one that began last; series with the newest runs come first.
         """
         with self._database.reading() as connection:
             return newest_of_each(connection, limit)
 
     def newest_of_each_label(self, *, limit: int) -> builtins.list[RunSummary]:
-        """Return the newest run of each label; those of the newest ``limit`` labels."""
-        newest = sa.func.max(runs.c.id).label("newest")
-        ids = sa.select(newest).group_by(runs.c.label).order_by(newest.desc()).limit(limit)
+        """Return the run of each label that began last; those of the newest ``limit`` labels."""
+        newest = newest_by(runs.c.label)
+        ids = (
+            sa.select(newest.c.id)
+            .join(runs, runs.c.id == newest.c.id)
+            .order_by(*NEWEST_FIRST)
+            .limit(limit)
+        )
         with self._database.reading() as connection:
             found = [*connection.execute(ids).scalars()]
-            query = summaries().where(runs.c.id.in_(found)).order_by(runs.c.id.desc())
+            query = summaries().where(runs.c.id.in_(found)).order_by(*NEWEST_FIRST)
             return [run_summary(row) for row in connection.execute(query).mappings()]
 
     def get(self, run_id: int) -> StoredRun:
@@ -278,8 +310,18 @@ def _on_device(words: str) -> sa.Select[Any]:
     pattern = _pattern(f"*{words}*")
     table = run_targets.c
     names = (table.path, table.device_names, table.device_model, table.device_serial)
-    found = [name.like(pattern, escape="\\") for name in names]
+    # As LIKE does in SQLite alone: nobody has to know how a vendor writes its models.
+    found = [name.ilike(pattern, escape="\\") for name in names]
     return sa.select(table.run_id).where(sa.or_(*found))
+
+
+def _is_labelled(label: str, *, is_sqlite: bool) -> sa.ColumnElement[bool]:
+    """Return whether runs have a label; LIKE of SQLite would take ``NIGHTLY`` for ``nightly``."""
+    if "*" not in label:
+        return runs.c.label == label
+    if is_sqlite:
+        return runs.c.label.op("GLOB", is_comparison=True)(re.sub(r"[\[?]", r"[\g<0>]", label))
+    return runs.c.label.like(_pattern(label), escape="\\")
 
 
 def _pattern(words: str) -> str:
