@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING
 
+from fathom._local_time import local_words
 from fathom.clusters.model import (
     COLUMNS,
     KINDS,
@@ -38,7 +38,7 @@ def stamp(unix_s: float | None) -> str:
     """Return a time as this machine's zone has it, to a second, or ``NA``."""
     if unix_s is None:
         return NEVER
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return local_words(unix_s)
 
 
 def named_rows(report: ClusterReport) -> list[dict[str, str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fathom import _packages
+from fathom._local_time import local_words
 from fathom._text import without_secrets
 from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
@@ -176,13 +176,7 @@ def _cells(latency: Latency | None) -> list[str]:
 
 def local_time(unix_s: float | None) -> str:
     """Return an instant in this machine's time zone, ``-`` if it is unknown."""
-    if unix_s is None:
-        return "-"
-    try:
-        return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        # No calendar of a computer has it, such as the end of too many cells.
-        return "behind the year 9999" if unix_s > 0 else "before the year 1"
+    return "-" if unix_s is None else local_words(unix_s)
 
 
 def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:

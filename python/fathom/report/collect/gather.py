@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._files import read_text
+from fathom._local_time import DAY, SECOND, local_words
 from fathom._text import json_of, shell_line
 from fathom.errors import FathomError
 from fathom.experiments import compare as comparing
@@ -118,8 +118,7 @@ def _origin(reference: str, happened: Sequence[float]) -> str:
     words = f"run {reference}" if reference.isdigit() else reference
     if not happened:
         return words
-    begun = datetime.fromtimestamp(min(happened)).astimezone()
-    return f"{words}, {begun.strftime('%Y-%m-%d %H:%M:%S')}"
+    return f"{words}, {local_words(min(happened))}"
 
 
 def _newest(store: Store | None) -> str:
@@ -347,11 +346,11 @@ def _assessed(
 def _period(times: Sequence[float]) -> str:
     if not times:
         return ""
-    first, last = (datetime.fromtimestamp(one).astimezone() for one in (min(times), max(times)))
-    begun = first.strftime("%Y-%m-%d %H:%M:%S %Z")
-    same_day = first.date() == last.date()
-    ended = last.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
-    return begun if last.timestamp() - first.timestamp() < 1 else f"{begun} to {ended}"
+    first, last = min(times), max(times)
+    begun = local_words(first, f"{SECOND} %Z")
+    is_same_day = local_words(first, DAY) == local_words(last, DAY)
+    ended = local_words(last, "%H:%M:%S" if is_same_day else SECOND)
+    return begun if last - first < 1 or begun == ended else f"{begun} to {ended}"
 
 
 def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
