@@ -78,7 +78,10 @@ def is_shared_limit(few: tuple[int, float], many: tuple[int, float]) -> bool:
 
 
 def host_figures(result: Result) -> list[HostFigures]:
-    """Return each host of a fleet, in their order; none if no fleet has measured it."""
+    """Return each host of a fleet, in their order; none if no fleet has measured it.
+
+    Of a run that ended before its load began, none has figures.
+    """
     measured = _totals(result)
     return [
         HostFigures(
@@ -104,8 +107,12 @@ def together_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def overlap_ns(result: Result, span: int = 0) -> int | None:
-    """Return for how long all parts of a result measured together; None if it has no parts."""
-    spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
+    """Return for how long all parts of a result measured together; None if it has no parts.
+
+    Parts that ended before this time span are left out.
+    """
+    parts = [part["time_spans"] for part in result.raw.get("parts", ())]
+    spans = [one[span] for one in parts if span < len(one)]
     pairs = [(int(one["began_unix_ns"]), int(one["measured_ns"])) for one in spans]
     return together_ns(pairs) if pairs else None
 
@@ -135,9 +142,9 @@ def lost_sentence(host: HostFigures, hosts: Sequence[HostFigures]) -> str:
 def overlap_sentence(result: Result) -> str | None:
     """Say for how long all hosts measured together; None if no fleet has measured it."""
     hosts = [one for one in host_figures(result) if one.outside_overlap_ns is not None]
-    if len(hosts) < 2:  # noqa: PLR2004 - One host is always together.
+    shared_ns = overlap_ns(result)
+    if len(hosts) < 2 or shared_ns is None:  # noqa: PLR2004 - One host is always together.
         return None
-    shared_ns = overlap_ns(result) or 0
     most = max(hosts, key=lambda one: one.outside_overlap_ns or 0)
     beside_ns = most.outside_overlap_ns or 0
     said = f"All {len(hosts)} hosts measured together for {shared_ns / NS_PER_S:.3f} s"
@@ -150,11 +157,15 @@ def overlap_sentence(result: Result) -> str | None:
 
 
 def _totals(result: Result) -> dict[str, Direction]:
+    if not result.time_spans:
+        return {}
     threads = result.raw["time_spans"][0]["threads"]
     # Lists of runs use this, too, which need no results.
     direction = type(result.total)
     found = {}
     for part in result.raw.get("parts", ()):
+        if not part["time_spans"]:
+            continue
         span = part["time_spans"][0]
         own = threads[span["first_thread"] : span["first_thread"] + span["threads"]]
         rows = [row[way] for one in own for row in one["targets"] for way in ("read", "write")]

@@ -368,8 +368,9 @@ def _cpus_of_parts(data: Mapping[str, Any], number: int) -> list[Mapping[str, fl
     """Return the use of all CPUs of all hosts, where the whole has none of its own."""
     if data["time_spans"][number]["cpu"]:
         return []
-    spans = (part["time_spans"][number] for part in data.get("parts", ()))
-    return [cpu for span in spans for cpu in span["cpu"]]
+    # A part that ended early has fewer time spans.
+    spans = (part["time_spans"][number : number + 1] for part in data.get("parts", ()))
+    return [cpu for found in spans for span in found for cpu in span["cpu"]]
 
 
 @dataclass(frozen=True)
