@@ -10,6 +10,7 @@ from commands import command
 from fabricated import fabricated
 from fathom import Result
 from fathom.gates import gate_of, judge_gate, runs_of_gate
+from fathom.gates.loads import runs_by_load
 from fathom.store import NotFoundError, Store
 
 if TYPE_CHECKING:
@@ -83,3 +84,47 @@ def test_runs_of_last_year_that_were_copied_were_the_newest(kept: Store) -> None
     assert of_label(kept, "nightly") == "2"
     kept.runs.save(begun(measured(9_000.0), NOON + 60), ARGUMENTS, label="nightly")
     assert of_label(kept, "nightly") == "4"
+
+
+def swept(store: Store, slow: float) -> str:
+    """Save a sweep of two depths with 6 runs each, and return a reference to it."""
+    cells: list[tuple[str, dict[str, int]]] = [("deep", {"o": 32}), ("shallow", {"o": 1})]
+    number = store.experiments.begin("sweep", "nightly", {}, cells)
+    for at in range(12):
+        rate, depth = (slow * (1 + at / 1000), 1) if at % 2 else (100_000.0 * (1 + at / 1000), 32)
+        store.runs.save(measured(rate, depth=depth), ARGUMENTS, experiment_id=number)
+    return f"e{number}"
+
+
+def test_a_mean_of_several_loads_hid_the_slow_one(kept: Store) -> None:
+    """6 of 12 runs had 900 IOPS, and ``iops>5k`` was kept by their mean of 50,399."""
+    done = command("gate", swept(kept, 900.0), "--require", "iops>5k", "--store", kept.name)
+    assert done.returncode == 5
+    assert "(mean of 6 runs, worst of 2 loads)" in done.stdout
+    assert "of 2 loads this is the worst: runs 2, 4, 6, 8, 10 and 12" in done.stdout
+
+
+def test_a_limit_that_every_load_keeps_tells_the_figure_of_the_worst(kept: Store) -> None:
+    gate = gate_of(["iops>5k", "iops<200k"])
+    least, most = judge_gate(kept, gate, swept(kept, 9_000.0)).checks
+    assert [least.decision, most.decision] == ["kept", "kept"]
+    assert least.measured == pytest.approx(9_000, rel=0.02)
+    assert most.measured == pytest.approx(100_000, rel=0.02)
+
+
+def test_runs_of_two_targets_are_judged_one_by_one(kept: Store) -> None:
+    for rate, path in ((9_000.0, "x.dat"), (900.0, "y.dat"), (9_100.0, "x.dat")):
+        kept.runs.save(measured(rate, path=path), ARGUMENTS)
+    (check,) = judge_gate(kept, gate_of(["iops>5k"]), "1,2,3").checks
+    assert (check.decision, check.mean) == ("broken", "worst of 2 loads or targets")
+
+
+def test_chance_and_a_failure_make_no_other_load(kept: Store) -> None:
+    for seed in range(3):
+        raw = json.loads(json.dumps(dict(measured(9_000.0).raw)))
+        for target in raw["request"]["profile"]["time_spans"][0]["targets"]:
+            target["random_seed"] = seed
+        raw["request"]["profile"]["time_spans"][0]["random_seed"] = seed
+        failures = [CLOSED] if seed == 1 else []
+        kept.runs.save(Result.from_json(json.dumps(raw)), ARGUMENTS, failures=failures)
+    assert len(runs_by_load([kept.runs.get(one) for one in (1, 2, 3)])) == 1

@@ -34,7 +34,8 @@ class Check:
     outcome
         Of a change: ``better``, ``worse``, ``equal`` or ``cannot tell``.
     mean
-        What ``measured`` is of several runs, such as ``mean of 10 runs``; empty of one.
+        What ``measured`` is of several runs, such as ``mean of 10 runs``, and of several loads,
+        such as ``worst of 2 loads``; empty of one run.
 
     """
 

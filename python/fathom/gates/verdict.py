@@ -2,20 +2,24 @@
 
 A figure of one run is judged as it is. Of ten runs and more the interval of their mean decides, at
 the confidence of the gate, which all limits share (Bonferroni); where the runs carry no interval,
-and of fewer runs, all of them have to agree. A change is judged as ``fathom compare`` judges it.
+and of fewer runs, all of them have to agree. Runs of several loads, as those of a sweep, are judged
+load by load, and the worst decides. A change is judged as ``fathom compare`` judges it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import change_words
 from fathom.experiments.compare.saved import compare_runs, pilot_of
 from fathom.experiments.told_runs import told_runs
+from fathom.findings.finding import numbers_words
 from fathom.gates.gate import ChangeLimit, NoWorse
-from fathom.gates.judged import Check, JudgedGate
+from fathom.gates.judged import Check, JudgedGate, worst
+from fathom.gates.loads import loads_words, runs_by_load
 from fathom.limits import judge_limits
 from fathom.metrics import quantile_of, run_buckets, run_value
 from fathom.stats import Histograms, runs_mean, runs_percentile
@@ -57,10 +61,7 @@ def judge_gate(store: Store, gate: Gate, reference: str) -> JudgedGate:
         raise NotFoundError(f"{reference} has no runs to judge")
     found: dict[str, Check] = {}
     if gate.absolute:
-        runs = [store.runs.get(one) for one in run_ids]
-        confidence = 1 - (1 - gate.confidence) / len(gate.absolute)
-        pilot = pilot_of(store, runs)
-        found = {str(one): _of_figure(one, runs, confidence, pilot) for one in gate.absolute}
+        found = _of_figures(store, gate, [store.runs.get(one) for one in run_ids])
     notes: list[str] = []
     baseline_ids: tuple[int, ...] = ()
     told = told_runs(store, run_ids)
@@ -221,6 +222,48 @@ def _mean_words(metric: str, runs: int) -> str:
 def _unknown(limit: str, metric: str, why: str) -> Check:
     words = f"{limit}: cannot tell: {why}"
     return Check(limit, "cannot tell", words, metric, outcome="cannot tell")
+
+
+def _of_figures(store: Store, gate: Gate, runs: Sequence[StoredRun]) -> dict[str, Check]:
+    """Return a check for each limit on a figure, by its text; of several loads, the worst."""
+    groups = runs_by_load(runs)
+    pilots = [pilot_of(store, group) for group in groups]
+    # Each limit may be broken falsely in each group.
+    confidence = 1 - (1 - gate.confidence) / (len(gate.absolute) * len(groups))
+    return {
+        str(limit): _worst_of(
+            limit,
+            groups,
+            [
+                _of_figure(limit, group, confidence, pilot)
+                for group, pilot in zip(groups, pilots, strict=True)
+            ],
+        )
+        for limit in gate.absolute
+    }
+
+
+def _worst_of(
+    limit: Limit, groups: Sequence[Sequence[StoredRun]], checks: Sequence[Check]
+) -> Check:
+    """Return the check of that load which keeps a limit worst; a mean of several hides it."""
+    if len(checks) == 1:
+        return checks[0]
+    decision = worst(one.decision for one in checks)
+    is_most = limit.sign.startswith("<")
+
+    def badness(at: int) -> float:
+        measured = checks[at].measured
+        if measured is None:
+            return inf
+        return measured if is_most else -measured
+
+    which = max((at for at, one in enumerate(checks) if one.decision == decision), key=badness)
+    found, loads = checks[which], loads_words(groups)
+    numbers = numbers_words([run.summary.id for run in groups[which]])
+    mean = ", ".join(filter(None, (found.mean, f"worst of {loads}")))
+    words = f"{found.words}; of {loads} this is the worst: {numbers}"
+    return replace(found, words=words, mean=mean)
 
 
 def _of_figure(
