@@ -128,3 +128,16 @@ def test_chance_and_a_failure_make_no_other_load(kept: Store) -> None:
         failures = [CLOSED] if seed == 1 else []
         kept.runs.save(Result.from_json(json.dumps(raw)), ARGUMENTS, failures=failures)
     assert len(runs_by_load([kept.runs.get(one) for one in (1, 2, 3)])) == 1
+
+
+def test_more_runs_were_advised_where_both_sides_share_some(kept: Store) -> None:
+    """However many are measured, a baseline that has some of them tells nothing."""
+    for number in range(12):
+        kept.runs.save(measured(9_000.0 + number), ARGUMENTS)
+    gate = gate_of(["iops>-5%"], baseline="1,2,3,4,5,6,7,8")
+    shared, apart = (judge_gate(kept, gate, one).checks[0] for one in ("5,6,7,8,9,10", "9"))
+    assert (shared.decision, apart.decision) == ("cannot tell", "cannot tell")
+    assert "A and B share runs 5 to 8" in shared.words
+    assert shared.words.endswith("judge runs that are not the baseline's, or name another baseline")
+    assert "measure more" not in shared.words
+    assert "measure more" in apart.words

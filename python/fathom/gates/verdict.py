@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import change_words
+from fathom.experiments.compare.gate import NAME_APART
 from fathom.experiments.compare.saved import compare_runs, pilot_of
 from fathom.experiments.told_runs import told_runs
 from fathom.findings.finding import numbers_words
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from fathom.experiments.compare.gate import Verdict
     from fathom.gates.gate import Gate
     from fathom.limits import Decision, Limit
-    from fathom.stats import RunsEstimate
+    from fathom.stats import Comparison, RunsEstimate
     from fathom.store import Store, StoredRun
 
 __all__ = ["judge_gate", "judge_outcome"]
@@ -186,9 +187,7 @@ def _change_check(
     change = change_words(compared, metric).removeprefix("B against A, ")
     why = f"; {', '.join(one.doubts)}" if decision == "cannot tell" and one.doubts else ""
     if decision == "cannot tell":
-        why += (
-            f"; {counted(one.b_runs, 'run')} against {one.a_runs}: measure more, best interleaved"
-        )
+        why += f"; {_advice(one)}"
     return Check(
         limit,
         decision,
@@ -201,6 +200,14 @@ def _change_check(
         outcome=outcome,
         mean=_geometric_words(metric, one.b_runs),
     )
+
+
+def _advice(one: Comparison) -> str:
+    """Return what to do where nothing can be told of a change."""
+    if any(NAME_APART in doubt for doubt in one.doubts):
+        # However many more are measured, the shared ones keep both from being two samples.
+        return "judge runs that are not the baseline's, or name another baseline"
+    return f"{counted(one.b_runs, 'run')} against {one.a_runs}: measure more, best interleaved"
 
 
 def _geometric_words(metric: str, runs: int) -> str:
