@@ -17,7 +17,7 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
-from fathom.findings.causes import OF_EACH_HOST, cause_words, disturbance_of
+from fathom.findings.causes import OF_EACH_HOST, OTHERS_ANSWERED, cause_words, disturbance_of
 from fathom.hosts import host_figures, is_shared_limit
 from fathom.store.damage import damage_told
 from fathom.units import counted
@@ -44,6 +44,8 @@ __all__ = [
 _EACH_UP_TO = 8
 _FELL = 0.95
 _LOST = "a host was lost"
+# What a host has for itself, and yet lets through to what they share.
+_LIMITING = OF_EACH_HOST - OTHERS_ANSWERED
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class ScalePoint:
 
     ``linear_share`` is the IOPS as a share of those of one host times the hosts; figures are None
     if the run failed. ``disturbed`` is what came between the load and what the hosts share, in
-    words; None if nothing did. ``answered`` is what answered or limited each host instead of that.
+    words; None if nothing did. ``answered`` is what answered each host instead of that, ``limited``
+    what limited each on its way there.
     """
 
     hosts: int
@@ -64,6 +67,7 @@ class ScalePoint:
     failure: str | None
     disturbed: str | None = None
     answered: str | None = None
+    limited: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,8 @@ def scaling(
                 share,
                 seen.failure,
                 None if seen.result is None else _disturbed(seen.result),
-                None if seen.result is None else cause_words(seen.result, OF_EACH_HOST),
+                None if seen.result is None else cause_words(seen.result, OTHERS_ANSWERED),
+                None if seen.result is None else cause_words(seen.result, _LIMITING),
             )
         )
         if seen.ends is not None:
@@ -257,10 +262,11 @@ def _disturbed(result: Result) -> str | None:
 def sentences(found: Scaling) -> Iterator[str]:
     """Say what the hosts bring, and where they bring no more.
 
-    No limit is concluded from a run that was disturbed, and it is said to be measured again.
+    No limit is concluded from a run that was disturbed or did nothing, and it is said to be
+    measured again.
     """
-    measured = [one for one in found.points if one.iops]
-    sound = [one for one in measured if one.disturbed is None]
+    measured = [one for one in found.points if one.iops is not None]
+    sound = [one for one in measured if one.disturbed is None and one.iops]
     full = next((pair for pair in pairwise(sound) if _is_at_limit(*pair, sound)), None)
     if full is not None:
         yield _limit_words(*full)
@@ -270,16 +276,20 @@ def sentences(found: Scaling) -> Iterator[str]:
         if one.disturbed is not None:
             hosts = counted(one.hosts, "host")
             yield f"The run with {hosts} was disturbed ({one.disturbed}): measure it again."
+        elif not one.iops:
+            yield f"The run with {counted(one.hosts, 'host')} did nothing: measure it again."
 
 
 def _share_words(measured: Sequence[ScalePoint]) -> Iterator[str]:
     """Say how much of linear the most hosts do that were all there to the end."""
-    first, last = measured[0], [one for one in measured if one.disturbed != _LOST][-1:]
+    first, last = measured[0], [one for one in measured if one.iops and one.disturbed != _LOST][-1:]
     if first.hosts != 1:
         yield "Without a run with 1 host, no share of linear can be given."
-    elif first.disturbed is None and last and last[0] is not first:
+    elif first.disturbed is None and first.iops and last and last[0] is not first:
         share = 100 * (last[0].linear_share or 0)
-        yield f"{last[0].hosts} hosts do {share:.0f} % of linear."
+        said = f"{last[0].hosts} hosts do {share:.0f} % of linear"
+        # What limits each host shows at least that what they share has room for the sum.
+        yield f"{said}{_nothing_of_shared(first.answered, last[0].answered)}."
 
 
 def _is_at_limit(before: ScalePoint, after: ScalePoint, sound: Sequence[ScalePoint]) -> bool:
@@ -293,7 +303,11 @@ def _limit_words(before: ScalePoint, after: ScalePoint) -> str:
     share = (after.iops or 0) / (before.iops or 1)
     what = "stays" if share > _FELL else f"falls to {100 * share:.0f} %"
     found = f"From {before.hosts} to {counted(after.hosts, 'host')} the sum {what}"
-    answered = before.answered or after.answered
-    if answered is not None:
-        return f"{found}, which says nothing of what they share: {answered}."
-    return f"{found}: what they share is at its limit."
+    causes = (before.answered, after.answered, before.limited, after.limited)
+    return f"{found}{_nothing_of_shared(*causes) or ': what they share is at its limit'}."
+
+
+def _nothing_of_shared(*causes: str | None) -> str:
+    """Return what goes on behind a sum, by the first cause that each host has for itself."""
+    cause = next((one for one in causes if one is not None), None)
+    return "" if cause is None else f", which says nothing of what they share: {cause}"

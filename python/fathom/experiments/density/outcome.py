@@ -166,7 +166,8 @@ def _headline(plan: DensityPlan, first: DensityStep, last: DensityStep) -> str:
     share = known_share(last, first)
     if last is first or share is None:
         return f"{sum_words}."
-    words = f"{share_words(share)}% of {last.databases} times the {each} {plan.unit} of one"
+    of = "of one" if first.databases == 1 else f"each of the first step ({first.databases})"
+    words = f"{share_words(share)}% of {last.databases} times the {each} {plan.unit} {of}"
     return f"{sum_words}: {words}."
 
 

@@ -79,8 +79,9 @@ def _numbers(points: Sequence[DensityPoint], unit: str) -> tuple[KeyNumber, ...]
         return ()
     first, last = points[0], points[-1]
     each, share = first.per_s / first.databases, last.linear_share
+    of_one = "Of one" if first.databases == 1 else f"Each of {first.databases} together"
     return (
-        KeyNumber("Of one", f"{rate_words(each)} {unit}", each),
+        KeyNumber(of_one, f"{rate_words(each)} {unit}", each),
         KeyNumber(f"Of {last.databases} together", f"{rate_words(last.per_s)} {unit}", last.per_s),
         KeyNumber("Of linear", "-" if share is None else f"{share_words(share)} %", share),
         KeyNumber("Fairness (Jain)", f"{last.fairness:.3f}", last.fairness),
