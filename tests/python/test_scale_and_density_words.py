@@ -67,7 +67,7 @@ def test_a_first_step_of_one_is_called_one() -> None:
 
 def test_the_report_names_the_first_step_as_the_sentence_does() -> None:
     def labels(*counts: int) -> list[str]:
-        kept = [
+        kept: list[dict[str, object]] = [
             {
                 "databases": one.databases,
                 "per_s": one.per_s,
