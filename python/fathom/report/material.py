@@ -333,11 +333,22 @@ class Side:
     @property
     def without_advice(self) -> str:
         """What stands where there are no findings: that there are none, or were not looked for."""
+        if self.is_judged and self._is_broken:
+            return "No finding speaks against these numbers, but a run failed or ended early."
         if self.is_judged:
             return "Nothing speaks against these numbers."
         return self.finds_none or (
             "None were looked for: that needs whole runs that Fathom measured."
         )
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether a run whose figures are shown by themselves did not come to its end, or failed.
+
+        What an experiment shows are its complete runs.
+        """
+        outcomes = {one.facts.get("outcome") for one in self.runs} - {None, "complete"}
+        return self.verb == "run" and bool(self.failed or outcomes)
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""

@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _LEAST_ROUNDS = 5
+_NOT_BEGUN = "it ended before its load began"
 OTHERS_LEFT_OUT = "without the runs whose figures are not the device's"
 NOT_THE_DEVICES = "not the device's"
 """What stands beside a best figure where not all runs have those of the device."""
@@ -259,7 +260,8 @@ def _run_words(run: ReportedRun) -> str:
     if failure is not None and not point.iops:
         # No rate of nothing.
         return f"{run.label}: {failure}"
-    early = "" if all(one.complete for one in spans) else ", not to its end"
+    is_early = run.facts.get("outcome") == "interrupted" or not all(one.complete for one in spans)
+    early = ", not to its end" if is_early else ""
     words = (
         f"{run.label}{early}: {rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
     )
@@ -272,9 +274,15 @@ def _run_words(run: ReportedRun) -> str:
 
 
 def _failure(run: ReportedRun) -> str | None:
-    """Return why a run failed, in words; None if it did not."""
+    """Return why a run failed, in words; None if it did not.
+
+    What the store knows stands nowhere in the result where a fleet or a verification found it.
+    """
     told = [one["message"] for one in run.result.raw.get("failures") or ()]
     told += [one.failure for one in run.result.time_spans if one.failure is not None]
+    told += [run.facts["failure"]] if run.facts.get("failure") else []
+    if not told and run.facts.get("outcome") == "failed":
+        told = ["the store does not know why" if run.result.time_spans else _NOT_BEGUN]
     return one_reason(told[0]).removesuffix(".") if told else None
 
 
