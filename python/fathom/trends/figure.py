@@ -20,15 +20,18 @@ _CAPTION = (
 _CUT = " The axis does not begin at 0."
 _BAND = " The grey band is where 99 % of runs like those of the baseline lie."
 _HEIGHT = 300
+_UNITS = {"iops": "", "mib_per_s": "MiB/s"}
+_DIGITS = 4
 
 
 def trend_figure(trend: Trend) -> Figure:
     """Return the picture of a trend, and the runs as a table."""
-    is_latency = trend.metric.rpartition(".")[2] not in ("iops", "mib_per_s")
+    unit = _UNITS.get(trend.metric.rpartition(".")[2], "ms")
+    is_latency = unit == "ms"
     columns = (
         Column("Run", digits=0),
         Column("Day"),
-        Column(trend.metric, "ms" if is_latency else "", 3 if is_latency else 0),
+        Column(trend.metric, unit, _DIGITS, is_significant=True),
         Column("Level", digits=0),
     )
     divisor = 1e6 if is_latency else 1.0
