@@ -336,7 +336,9 @@ def test_the_command_lists_shows_draws_and_alerts(kept: Store, tmp_path: Path) -
     assert command("trend", "60", "--alert", "--metric", "mean").returncode == 0
     assert command("trend", "60", "--alert", "--limit", "3").returncode == 7
     told = json.loads(command("trend", "60", "--baseline", "1,2,3", "--json").stdout)
-    assert (told["outcome"], len(told["runs"]), len(told["levels"])) == ("cannot tell", 60, 2)
+    assert (told["outcome"], len(told["runs"]), len(told["levels"])) == ("worse", 60, 2)
+    # Three runs tell nothing, but the newest level is worse than the one before.
+    assert told["band"]["outcome"] == "cannot tell"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -16,9 +16,10 @@ from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.claims import FIGURES
 from fathom.experiments.compare.comparison import EQUAL_MARGIN
 from fathom.experiments.told_runs import told_runs
-from fathom.metrics import higher_is_better, metric_column, run_value
+from fathom.metrics import higher_is_better, metric_column
 from fathom.stats import compare_means, find_change_points
 from fathom.stats.change_points import LEAST_LEVEL
+from fathom.trends._beyond import Beyond, apart, apart_words, parted
 from fathom.units import counted
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ _MACHINE = {
     "target_mount_options": "the mount options",
     "target_size_bytes": "the target's size",
 }
-Outcome = Literal["better", "worse", "equal", "cannot tell"]
+Outcome = Literal["better", "worse", "equal", "not shown", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Level:
     change, low, high
         From the level before, as a share, with its interval at 95 %; None of the first one.
     outcome
-        ``better`` or ``worse``; None of the first one.
+        ``better`` or ``worse``; None of the first one, and where findings forbid a verdict.
     p_value
         The probability of such a change by chance.
     differences
@@ -133,6 +134,10 @@ class Trend:
         What it says, the headline first.
     left_out
         Runs that do not have the figure.
+    outcome
+        How the newest level is: ``worse`` if it is that against the level before it or against the
+        baseline. Without a change it is ``equal`` where the newest runs are shown to be within the
+        margin of those before them, else ``not shown``.
 
     """
 
@@ -143,15 +148,7 @@ class Trend:
     band: Band | None
     claims: tuple[Claim, ...]
     left_out: int
-
-    @property
-    def outcome(self) -> Outcome:
-        """How the newest level is: against the baseline, or against the level before it."""
-        if self.band is not None:
-            return self.band.outcome
-        if len(self.values) < 2 * LEAST_LEVEL:
-            return "cannot tell"
-        return self.levels[-1].outcome or "equal"
+    outcome: Outcome
 
 
 class _Series(NamedTuple):
@@ -161,6 +158,12 @@ class _Series(NamedTuple):
     runs: Sequence[RunSummary]
     values: Sequence[float]
     levels: Sequence[Level]
+    beyond: Beyond
+
+    @property
+    def apart(self) -> int:
+        """How many of the newest runs lie wholly outside those before them in the last level."""
+        return apart(self.values[self.levels[-1].first :])
 
 
 def find_trend(
@@ -178,7 +181,7 @@ def find_trend(
     store
         Where the runs are.
     reference
-        A run of the series: ``12``, or the first one of an experiment or a baseline.
+        A run of the series: ``12``, or the last one of an experiment, a baseline or a list.
     metric
         The figure, such as ``p99``.
     baseline
@@ -191,7 +194,7 @@ def find_trend(
     NotFoundError
         If there are no such runs.
     InvalidRequestError
-        If no run of the series has the figure, or the baseline is of another series.
+        If no run of the series has the figure above 0, or the baseline is of another series.
 
     """
     ids = store.baselines.run_ids(reference)
@@ -199,19 +202,58 @@ def find_trend(
         raise InvalidRequestError(f"{reference} has no runs")
     metric_column(metric)
     found = store.runs.series(ids[-1], limit=most)
-    pairs = [(run, value) for run in found if (value := run_value(run, metric)) is not None]
-    if not pairs:
-        is_rate = higher_is_better(metric)
-        why = "it does none of these I/Os" if is_rate else "latencies are measured with -L"
-        raise InvalidRequestError(f"no complete run of this series has {metric}: {why}")
-    runs, values = zip(*pairs, strict=True)
+    runs, values, beyond = parted(found, metric, store.runs.failed_after(found, limit=most))
     levels = _levels(metric, runs, np.array(values))
-    series = _Series(metric, runs, values, levels)
+    series = _Series(metric, runs, values, levels, beyond)
     own = [] if baseline is None else _own(store, baseline, runs)
     band = None if baseline is None else _band(baseline, own, series)
     claims = _claims(store, series, band, own)
-    left_out = len(found) - len(runs)
-    return Trend(metric, runs, values, levels, band, claims, left_out)
+    count = store.runs.count_series(ids)
+    if count > 1:
+        words = f"{reference} has runs of {count} series: this is that of run {ids[-1]}."
+        claims = (*claims, replace(claims[-1], key="series", text=words))
+    levels, band = _allowed(levels, band, claims)
+    outcome = _outcome(series, band, claims[0])
+    return Trend(metric, runs, values, levels, band, claims, len(beyond.lacking), outcome)
+
+
+def _allowed(
+    levels: tuple[Level, ...], band: Band | None, claims: Sequence[Claim]
+) -> tuple[tuple[Level, ...], Band | None]:
+    """Return levels and band without the verdicts that the findings on their runs forbid."""
+    changes = [one for one in claims if one.key == "change"]
+    forbidden = [False, *(bool(one.forbidden_by) for one in changes)]
+    forbidden[-1] |= bool(claims[0].forbidden_by)
+    judged = tuple(
+        replace(level, outcome=None) if is_forbidden else level
+        for level, is_forbidden in zip(levels, forbidden, strict=True)
+    )
+    against = [one for one in claims if one.key in ("headline", "baseline") and one.forbidden_by]
+    return judged, replace(band, outcome="cannot tell") if band and against else band
+
+
+def _outcome(series: _Series, band: Band | None, headline: Claim) -> Outcome:
+    """Return how the newest level is, all in all."""
+    if headline.forbidden_by:
+        return "cannot tell"
+    own = _of_newest(series)
+    against = own if band is None else band.outcome
+    if series.beyond.is_stopped or "worse" in {own, against}:
+        return "worse"
+    is_open = series.beyond.newer or series.apart
+    return "cannot tell" if is_open else against
+
+
+def _of_newest(series: _Series) -> Outcome:
+    """Return how the newest level is against the one before it."""
+    values = series.values
+    if len(values) < 2 * LEAST_LEVEL:
+        return "cannot tell"
+    if (found := series.levels[-1].outcome) is not None:
+        return found
+    old, new = values[:-LEAST_LEVEL], values[-LEAST_LEVEL:]
+    shown = compare_means([*old], [*new], confidence=_CONFIDENCE)
+    return "equal" if shown.is_equal(EQUAL_MARGIN) else "not shown"
 
 
 def _levels(metric: str, runs: Sequence[RunSummary], values: FloatArray) -> tuple[Level, ...]:
@@ -267,7 +309,7 @@ def _own(store: Store, baseline: str, runs: Sequence[RunSummary]) -> list[int]:
 
 
 def _band(baseline: str, own: Sequence[int], series: _Series) -> Band:
-    metric, _, _, levels = series
+    metric, levels = series.metric, series.levels
     values = np.array(series.values)
     logs = np.log(values)
     spread, mean = _spread(logs, levels), float(logs[own].mean())
@@ -306,16 +348,18 @@ def _claims(
     store: Store, series: _Series, band: Band | None, own: Sequence[int]
 ) -> tuple[Claim, ...]:
     """Return the sentences; only runs beside changes, the newest and ``own`` are read whole."""
-    metric, runs, values, levels = series
+    metric, runs, values, levels, beyond = series
     newest = len(runs) - 1
     beside = {at for one in levels[1:] for at in (one.first - 1, one.first)} | {newest}
     against = [*own, newest] if newest not in own else own
-    told = told_runs(store, [runs[at].id for at in (*sorted(beside), *against)])
+    last = [one.id for one in beyond.stopped[-1:]]
+    told = told_runs(store, [*(runs[at].id for at in (*sorted(beside), *against)), *last])
     units: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
     unit = units.get(metric.rpartition(".")[2], "ns")
 
+    column = metric_column(metric)
+
     def evidence(places: Sequence[int]) -> list[Evidence]:
-        column = metric_column(metric)
         return [told.evidence(runs[at].id, column, values[at], unit) for at in places]
 
     claims = [
@@ -333,15 +377,29 @@ def _claims(
     if any(one.last > one.first for one in levels):
         words = "The figure of a level is the geometric mean of its runs: a change is a ratio."
         claims.append(told.claim("means", words, evidence([newest])))
+    stopped = [told.evidence(one, column, 0.0, unit) for one in last]
+    claims += [
+        told.claim(key, words, [*evidence([newest]), *(stopped if key == "stopped" else [])])
+        for key, words in beyond.sentences(metric, runs[-1]).items()
+    ]
     plain, verdict = _headline(series, band)
     changed = [levels[-1].first - 1, levels[-1].first, newest] if len(levels) > 1 else [newest]
     rests = sorted({*changed, *(against if band is not None and band.name in verdict else ())})
-    return (told.headline(plain + verdict, plain, evidence(rests)), *claims)
+    rest = [*evidence(rests), *(stopped if beyond.newer_stopped else [])]
+    tail = "".join(f"; {one}" for one in (*_apart_words(series), *beyond.newer_words(metric)))
+    verdict = f"{tail}: worse" if beyond.is_stopped else verdict + tail
+    return (told.headline(plain + verdict, plain + tail, rest), *claims)
+
+
+def _apart_words(series: _Series) -> list[str]:
+    """Return that the newest runs may be a change which is not shown yet."""
+    own = series.values[series.levels[-1].first :]
+    return [apart_words(own, series.apart)] if series.apart else []
 
 
 def _headline(series: _Series, band: Band | None) -> tuple[str, str]:
     """Return the first sentence without its verdict and full stop, and the verdict."""
-    metric, runs, _, levels = series
+    metric, runs, levels = series.metric, series.runs, series.levels
     name = figure_words(metric)
     if len(runs) < 2 * LEAST_LEVEL:
         few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"

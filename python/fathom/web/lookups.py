@@ -112,4 +112,5 @@ def trend_out(found: Trend) -> TrendOut:
         values=[*found.values],
         levels=levels,
         claims=[one.text for one in found.claims],
+        left_out=found.left_out,
     )

@@ -166,6 +166,8 @@ class TrendOut(BaseModel):
     values: list[float]
     levels: list[LevelOut]
     claims: list[str]
+    left_out: int
+    """Runs that do not have the figure."""
 
 
 class ComparisonOut(BaseModel):

@@ -170,8 +170,6 @@ def _show(found: trends.Trend) -> None:
     names = [*dict.fromkeys(str(run.columns["target_path"]) for run in found.runs)]
     if len(names) > 1:
         terminal.print(plain_text(f"One target has several names: {', '.join(names)}."))
-    if found.left_out:
-        typer.echo(f"{found.left_out} runs of the series do not have {found.metric}.")
 
 
 def _row(found: trends.Trend, level: Level) -> list[str]:
@@ -181,7 +179,7 @@ def _row(found: trends.Trend, level: Level) -> list[str]:
         local_time(first.started_at_unix_s),
         _runs_words(sorted(one.id for one in found.runs[level.first : level.last + 1])),
         str(level.last - level.first + 1),
-        rate_words(level.mean) if is_rate else f"{level.mean / NS_PER_MS:,.3f}",
+        rate_words(level.mean if is_rate else level.mean / NS_PER_MS),
         "-" if level.change is None else f"{100 * level.change:+.1f}",
         level.outcome or "-",
     ]
@@ -205,8 +203,8 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         str | None,
         typer.Argument(
             metavar="[RUN]",
-            help="A run of the series (12), an experiment (e3) or a baseline; without it the "
-            "series of the store are listed.",
+            help="A run of the series (12), or an experiment (e3) or a baseline, of which the last "
+            "run counts; without it the series of the store are listed.",
             show_default=False,
         ),
     ] = None,
@@ -226,7 +224,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--alert",
             help="End with exit code 5 if the newest level is worse than the one before, or than "
-            "the baseline, and with 7 if it cannot be told.",
+            "the baseline, and with 7 if it cannot be told or newer runs failed.",
         ),
     ] = False,
     notify: Annotated[
