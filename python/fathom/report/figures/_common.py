@@ -38,9 +38,9 @@ LATENCIES = {
 POINT_COLUMNS = (
     Column("Threads", digits=0),
     Column("Depth", digits=0),
-    Column("IOPS", digits=0),
-    Column("MiB/s", digits=2),
-    *(Column(name, "ms", 3) for name in LATENCIES),
+    Column("IOPS", digits=3, is_significant=True),
+    Column("MiB/s", digits=3, is_significant=True),
+    *(Column(name, "ms", 3, is_significant=True) for name in LATENCIES),
     Column("CPU", "%", 1),
 )
 

@@ -36,9 +36,9 @@ def box_plots(material: Material) -> Figure | LeftOut | None:
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Run", digits=0),
-        Column("IOPS", digits=0),
-        Column("mean", "ms", 3),
-        *(Column(name, "ms", 3) for name in _QUANTILES),
+        Column("IOPS", digits=3, is_significant=True),
+        Column("mean", "ms", 3, is_significant=True),
+        *(Column(name, "ms", 3, is_significant=True) for name in _QUANTILES),
     )
     rows = tuple(
         (*((side.name,) if many else ()), number, run.point.iops, *_cells(run))

@@ -57,9 +57,9 @@ def cache_step(material: Material) -> Figure | LeftOut | None:
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Read within"),
-        Column("IOPS", digits=0),
-        Column("mean", "ms", 4),
-        Column("p99", "ms", 4),
+        Column("IOPS", digits=3, is_significant=True),
+        Column("mean", "ms", 4, is_significant=True),
+        Column("p99", "ms", 4, is_significant=True),
     )
     rows = tuple(
         (

@@ -43,7 +43,7 @@ def cpu_cost(material: Material) -> Figure | LeftOut | None:
         Column("In the kernel", "µs", 3),
         Column("In the tool", "µs", 3),
         Column("I/Os per CPU second", digits=0),
-        Column("IOPS", digits=0),
+        Column("IOPS", digits=3, is_significant=True),
         Column("CPU", "%", 1),
     )
     rows = tuple(

@@ -41,7 +41,7 @@ def density(material: Material) -> Figure | None:
         Column("Slowest", digits=1),
         Column("Fastest", digits=1),
         Column("Fairness", digits=3),
-        Column("Mean", "ms", 3),
+        Column("Mean", "ms", 3, is_significant=True),
         Column("Limit"),
         Column("Because"),
     )

@@ -64,9 +64,9 @@ def distribution(material: Material) -> Figure | LeftOut | None:
         Column("Run"),
         Column("I/Os"),
         Column("Count", digits=0),
-        Column("min", "ms", 3),
-        *(Column(_quantile_words(one), "ms", 3) for one in _QUANTILES),
-        Column("max", "ms", 3),
+        Column("min", "ms", 3, is_significant=True),
+        *(Column(_quantile_words(one), "ms", 3, is_significant=True) for one in _QUANTILES),
+        Column("max", "ms", 3, is_significant=True),
     )
     views = [View(_spec(curves), choice) for choice, curves in runs]
     is_told = any(one.is_told for _, curves in runs for one in curves)

@@ -40,10 +40,10 @@ def hosts(material: Material) -> Figure | None:
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Host"),
-        Column("IOPS", digits=0),
-        Column("MiB/s", digits=1),
-        Column("99 %", "ms", 3),
-        Column("Skew", "ms", 3),
+        Column("IOPS", digits=3, is_significant=True),
+        Column("MiB/s", digits=3, is_significant=True),
+        Column("99 %", "ms", 3, is_significant=True),
+        Column("Skew", "ms", 3, is_significant=True),
         Column("Note"),
     )
     rows = tuple(
@@ -109,7 +109,7 @@ def hosts_together(material: Material) -> Figure | None:
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Hosts", digits=0),
-        Column("IOPS", digits=0),
+        Column("IOPS", digits=3, is_significant=True),
         Column("Of linear", "%", 1),
     )
     rows = tuple(

@@ -79,8 +79,8 @@ def latency_map(material: Material) -> Figure | LeftOut | None:
         *(Column(name) for name in known[0][0]),
         Column("From", "run or s", 2),
         Column("To", "run or s", 2),
-        Column("Latency from", "ms", 4),
-        Column("Latency to", "ms", 4),
+        Column("Latency from", "ms", 4, is_significant=True),
+        Column("Latency to", "ms", 4, is_significant=True),
         Column("I/Os", digits=0),
         Column("Share", "%", 5),
     )

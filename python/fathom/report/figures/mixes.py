@@ -36,9 +36,9 @@ def mixes(material: Material) -> Figure | LeftOut | None:
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Writes", "%", 0),
-        Column("IOPS", digits=0),
-        Column("MiB/s", digits=2),
-        *(Column(name, "ms", 3) for name in LATENCIES),
+        Column("IOPS", digits=3, is_significant=True),
+        Column("MiB/s", digits=3, is_significant=True),
+        *(Column(name, "ms", 3, is_significant=True) for name in LATENCIES),
     )
     rows = tuple(
         (

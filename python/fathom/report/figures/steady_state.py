@@ -41,7 +41,7 @@ def steady_state(material: Material) -> Figure | LeftOut | None:
     columns = (
         *(Column(name) for name in choices[0]),
         Column("Round", digits=0),
-        Column("IOPS", digits=0),
+        Column("IOPS", digits=3, is_significant=True),
         Column("In the window"),
     )
     rows = []

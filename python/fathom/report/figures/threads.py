@@ -35,7 +35,7 @@ def threads(material: Material) -> Figure | LeftOut | None:
     columns = (
         *((Column("Of"),) if len(scaled) > 1 else ()),
         Column("Threads", digits=0),
-        Column("IOPS", digits=0),
+        Column("IOPS", digits=3, is_significant=True),
         Column("Processor"),
         Column("User", "%", 1),
         Column("Kernel", "%", 1),

@@ -60,10 +60,10 @@ def time_series(material: Material) -> Figure | LeftOut | None:
         Column("I/Os"),
         Column("From", "s", 2),
         Column("To", "s", 2),
-        Column("IOPS", digits=0),
-        Column("MiB/s", digits=2),
-        Column("mean", "ms", 3),
-        Column("max", "ms", 3),
+        Column("IOPS", digits=3, is_significant=True),
+        Column("MiB/s", digits=3, is_significant=True),
+        Column("mean", "ms", 3, is_significant=True),
+        Column("max", "ms", 3, is_significant=True),
     )
     table = tuple(
         (choice["Run"], row["kind"], row["t"], row["t2"], row["iops"], row["mib"], *_ends(row))

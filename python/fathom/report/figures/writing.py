@@ -32,7 +32,7 @@ def writing(material: Material) -> Figure | LeftOut | None:
         Column("Of"),
         Column("Behind", "MiB", 1),
         Column("Written", "MiB", 1),
-        Column("MiB/s", digits=2),
+        Column("MiB/s", digits=3, is_significant=True),
         Column("Run"),
     )
     rows = tuple(
