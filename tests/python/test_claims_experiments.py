@@ -222,6 +222,7 @@ MAKERS = {
     "experiments/tune/_reasons.py",
     "experiments/compare/_of_imported.py",
     # What the SNIA's rule says of repetitions and of rounds.
+    "experiments/figure_words.py",
     "experiments/steady_words.py",
 }
 SHOWN = ("cli", "report", "experiments")

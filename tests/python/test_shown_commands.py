@@ -108,7 +108,7 @@ _PLACES = (
     (r"-c\d+G", "-c1M"),
     (r"^(fathom run (?:[a-z][\w-]* )?)(?!.*-d\d)", r"\1-d1 "),
     (r"-d\d+", "-d1 -W0 --stop-ios=50"),
-    (r"golden e12", "golden e2"),
+    (r"golden e12?\b", "golden e2"),
     (r"load-curve e3", "load-curve e8"),
     (r"e7 --table cells", "e8 --table cells"),
     (r"-o (e3.sqlite|mine.json)", r"-o new-\1"),

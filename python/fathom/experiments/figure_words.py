@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from fathom._digits import beside_limit
 from fathom.units import rate_words, time_words
 
-__all__ = ["figure_words"]
+if TYPE_CHECKING:
+    from fathom.stats.steady import WindowCheck
+
+__all__ = ["FIGURES", "MOST_FIT", "MOST_RANGE", "check_words", "figure_words"]
+
+FIGURES = {
+    "iops": "IOPS",
+    "mib_per_s": "throughput",
+    "mean": "mean latency",
+    "p50": "median latency",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "max": "slowest I/O",
+}
+"""What figures are called, by their names in results."""
+
+MOST_RANGE, MOST_FIT = 20, 10
+"""What the SNIA's rule allows, in percent of the mean over the window: ``fathom.stats.steady``."""
 
 
 def figure_words(metric: str, value: float, *, micro: str = "us") -> str:
@@ -17,3 +38,18 @@ def figure_words(metric: str, value: float, *, micro: str = "us") -> str:
     if name == "iops":
         return f"{rate_words(value)} IOPS"
     return f"{rate_words(value)} MiB/s" if name == "mib_per_s" else time_words(value, micro=micro)
+
+
+def check_words(name: str, one: WindowCheck, *, micro: str = "us") -> str:
+    """Return a figure over the window: its average with its unit, its range and its slope.
+
+    ``micro`` is what stands for microseconds.
+    """
+    spread, slope = (
+        beside_limit(100 * share, most, 1)
+        for share, most in ((one.range_share, MOST_RANGE), (one.fit_share, MOST_FIT))
+    )
+    return (
+        f"{name}: average {figure_words(name, one.average, micro=micro)}, range {spread} % (at "
+        f"most {MOST_RANGE}), slope over the window {slope} % (at most {MOST_FIT})"
+    )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import beside_limit
-from fathom.experiments.compare.claims import FIGURES
-from fathom.experiments.figure_words import figure_words
-from fathom.stats.steady import WINDOW_ROUNDS
+from fathom.experiments.figure_words import FIGURES, MOST_FIT, MOST_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,12 +13,10 @@ if TYPE_CHECKING:
     from fathom.stats import SteadyState
     from fathom.stats.steady import WindowCheck
 
-__all__ = ["STEADY_FIGURES", "check_words", "is_steady_words", "steady_words"]
+__all__ = ["STEADY_FIGURES", "is_steady_words", "steady_words"]
 
 STEADY_FIGURES = ("iops", "mib_per_s", "p99")
 """The figures of a repetition that the rule looks at, all together."""
-# In percent of the mean over the window: see ``fathom.stats.steady``.
-_MOST_RANGE, _MOST_FIT = 20, 10
 _RULE = "Steady state by the SNIA rules, a run being a round"
 
 
@@ -29,7 +25,7 @@ def steady_words(steady: SteadyState, count: int) -> str:
 
     It names all figures that keep the rule, or those that break it, and the window.
     """
-    window = f"runs {steady.rounds - WINDOW_ROUNDS + 1} to {steady.rounds}"
+    window = f"runs {steady.first_round} to {steady.rounds}"
     if steady.is_steady:
         found = f"reached in run {steady.rounds}, as {_names(steady.checks)} keep them in {window}"
         after = "" if count == steady.rounds else "; of the runs after these they say nothing"
@@ -38,21 +34,6 @@ def steady_words(steady: SteadyState, count: int) -> str:
         _broken_words(name, one) for name, one in steady.checks.items() if not one.is_steady
     )
     return f"{_RULE}: not reached in {steady.rounds} runs. In the last window, {window}, {broken}."
-
-
-def check_words(name: str, one: WindowCheck, *, micro: str = "us") -> str:
-    """Return a figure over the window: its average with its unit, its range and its slope.
-
-    ``micro`` is what stands for microseconds.
-    """
-    spread, slope = (
-        beside_limit(100 * share, most, 1)
-        for share, most in ((one.range_share, _MOST_RANGE), (one.fit_share, _MOST_FIT))
-    )
-    return (
-        f"{name}: average {figure_words(name, one.average, micro=micro)}, range {spread} % (at "
-        f"most {_MOST_RANGE}), slope over the window {slope} % (at most {_MOST_FIT})"
-    )
 
 
 def is_steady_words(*, is_steady: bool) -> str:
@@ -68,7 +49,7 @@ def _names(figures: Mapping[str, object]) -> str:
 
 def _broken_words(name: str, one: WindowCheck) -> str:
     parts = []
-    shares = ((one.range_share, _MOST_RANGE, "range"), (one.fit_share, _MOST_FIT, "slope"))
+    shares = ((one.range_share, MOST_RANGE, "range"), (one.fit_share, MOST_FIT, "slope"))
     for share, most, what in shares:
         percent = beside_limit(100 * share, most, 1)
         if float(percent) > most:

@@ -70,6 +70,11 @@ class SteadyState:
     checks: Mapping[str, WindowCheck]
     is_exhausted: bool
 
+    @property
+    def first_round(self) -> int:
+        """The first round of that window."""
+        return self.rounds - WINDOW_ROUNDS + 1
+
 
 def check_window(values: FloatArray) -> WindowCheck:
     """Check the five rounds of a window."""

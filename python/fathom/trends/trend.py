@@ -13,8 +13,8 @@ from scipy.special import stdtrit
 from fathom import _digits
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
-from fathom.experiments.compare.claims import FIGURES
 from fathom.experiments.compare.comparison import EQUAL_MARGIN
+from fathom.experiments.figure_words import FIGURES
 from fathom.experiments.told_runs import told_runs
 from fathom.metrics import higher_is_better, metric_column
 from fathom.stats import compare_means, find_change_points

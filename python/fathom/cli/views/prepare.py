@@ -11,7 +11,7 @@ import typer
 from fathom import _packages
 from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
-from fathom.experiments.steady_words import check_words
+from fathom.experiments.figure_words import check_words
 from fathom.units import MIB, clock_words, size_words
 
 if TYPE_CHECKING:

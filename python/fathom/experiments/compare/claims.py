@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fathom import _digits
 from fathom._claims import Claim, Evidence, ToldRuns
 from fathom._p_values import p_equation
+from fathom.experiments.figure_words import FIGURES
 from fathom.experiments.told_runs import told_run
 from fathom.metrics import metric_column, quantile_of, run_value
 from fathom.stats.ranks import least_p_value, pairs_needed
@@ -22,18 +23,8 @@ if TYPE_CHECKING:
     from fathom.stats import Comparison, DistributionComparison
     from fathom.store import StoredRun
 
-__all__ = ["FIGURES", "change_claim", "change_words", "compare_claims", "with_claims"]
+__all__ = ["change_claim", "change_words", "compare_claims", "with_claims"]
 
-FIGURES = {
-    "iops": "IOPS",
-    "mib_per_s": "throughput",
-    "mean": "mean latency",
-    "p50": "median latency",
-    "p95": "95th percentile",
-    "p99": "99th percentile",
-    "p999": "99.9th percentile",
-    "max": "slowest I/O",
-}
 # From here on neighbouring runs are said to resemble each other: twice the standard error of
 # the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
 _TOLD_RESEMBLANCE = 0.45

@@ -6,9 +6,8 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fathom.experiments.compare.claims import FIGURES
 from fathom.experiments.compare.gate import verdict_words
-from fathom.experiments.figure_words import figure_words
+from fathom.experiments.figure_words import FIGURES, figure_words
 from fathom.report.collect._again import again
 from fathom.report.collect._runs import repeat_side, run_command
 from fathom.report.material import Change, KeyNumber, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom.experiments.steady_words import check_words
+from fathom.experiments.figure_words import check_words
 from fathom.report.collect._runs import advice_of, device_facts, run_command, tool_of
 from fathom.report.material import KeyNumber, Part, Rounds, Side, Verdict, WrittenPiece
 from fathom.stats.steadiness import steadiness_words
