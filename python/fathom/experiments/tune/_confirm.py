@@ -41,7 +41,7 @@ LEAST_ROUNDS = 3
 MOST_ROUNDS = 6
 # Runs that contradict the search become points of it, and it goes on; so many times at most.
 MOST_ATTEMPTS = 3
-# A run that failed is made again; of a load of which so many failed nothing is told.
+# A run that failed is made again; of a load of which so many failed nothing is concluded.
 _MOST_FAILURES = 2
 # Axes double: the knee is reported to within one step.
 _STEP = 2
