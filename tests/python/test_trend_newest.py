@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from fathom.stats import find_change_points
 from fathom.store import Store
 from fathom.trends import find_trend, trend_figure
 from fathom.trends._beyond import apart
+from fathom.trends.trend import day_words
 from fathom.web.lookups import trend_out
 
 if TYPE_CHECKING:
@@ -229,3 +231,11 @@ def test_small_figures_were_rounded_to_nothing(kept: Store) -> None:
     table = trend_figure(find_trend(kept, "1", metric="mib_per_s")).table
     assert table.columns[2].title == "mib_per_s [MiB/s]"
     assert table.texts()[0][2] == "0.03906"
+
+
+def test_a_start_that_no_calendar_has_was_no_day(kept: Store) -> None:
+    """A time stamp in other units broke the page of a trend."""
+    for _ in range(3):
+        kept.runs.save(fabricated(), ["-b4K", "x.dat"])
+    newest = replace(kept.runs.list()[0], started_at_unix_s=1e15)
+    assert day_words(newest) == "behind the year 9999"

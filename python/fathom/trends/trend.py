@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from fathom import _digits
+from fathom._local_time import DAY, local_words
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.comparison import EQUAL_MARGIN
@@ -439,7 +439,7 @@ def day_words(run: RunSummary) -> str:
     """Return the day of a run on this machine's calendar."""
     if run.started_at_unix_s is None:
         return "at a time that is not known"
-    return datetime.fromtimestamp(run.started_at_unix_s).astimezone().strftime("%Y-%m-%d")
+    return local_words(run.started_at_unix_s, DAY)
 
 
 def _also(level: Level) -> str:
