@@ -521,7 +521,8 @@ def _merged(before: Path, page: str) -> str:
     new.pop("## Left out", None)
     # What the page says of itself stays, too.
     new.pop(next(iter(new)))
-    return "".join({**old, **new}.values()) + end
+    parts = [part.rstrip("\n") for part in {**old, **new, "": end}.values()]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _sections(page: str) -> dict[str, str]:
