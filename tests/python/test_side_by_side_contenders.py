@@ -95,7 +95,7 @@ def test_the_slower_target_led_by_numbers_in_which_it_was_alone(store: Store) ->
 
 
 def test_two_of_three_are_compared_where_the_third_met_a_limit(store: Store) -> None:
-    """What the third lacks counts for nobody's lead, and is told of the two that have it."""
+    """What the third lacks counts for nobody's lead, and the two that have it are named."""
 
     def truth_of(name: str, asked: dict[str, Any]) -> Truth:
         truth = writes_limited(name, asked)

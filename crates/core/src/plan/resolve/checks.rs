@@ -82,7 +82,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// `-c0` is taken as by `DiskSpd`, which makes no file then; whoever expects an empty one is told.
+    /// `-c0` is taken as by `DiskSpd`, which makes no file then; a warning says so.
     pub(super) fn check_creation(&mut self, place: Place<'_>, is_made: bool) {
         let target = place.target;
         if super::files::makes_nothing(target)

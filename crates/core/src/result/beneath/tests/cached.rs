@@ -1,6 +1,6 @@
 //! Bytes that a device saw, beside I/Os that the page cache answered.
 
-use super::{AnsweredBy, BYTES, Fake, READS, beneath, plan, result};
+use super::{AnsweredBy, BYTES, Fake, READS, beneath, plan, read_through_cached_loop, result};
 use crate::plan::{Order, TargetPlan};
 use crate::result::{RunResult, WarningKind};
 use crate::units::MIB;
@@ -112,16 +112,7 @@ fn what_others_write_does_not_pass_for_writes_that_are_still_in_the_page_cache()
 /// The same of reads of a loop device through the page cache, which are on nobody's account.
 #[test]
 fn what_others_read_is_no_more_than_the_most_that_a_cached_loop_device_can_have_read() {
-    let fake = Fake::new();
-    fake.write("a.img", "x");
-    fake.loop_over(2, "/a.img", false);
-    let span = plan(&["/dev/loop2"]);
-    let observed = fake.observe(&span, |fake| {
-        fake.counts("loop2", [READS, BYTES, 0, 0]);
-        fake.counts("sda", [READS / 2, BYTES / 2, 0, 0]);
-        fake.fetched(BYTES);
-    });
-    let result = result(&span, observed, &[(READS, 0)]);
+    let result = read_through_cached_loop([READS / 2, BYTES / 2, 0, 0]);
     let expected = "of 10,000 reads (39.1 MiB), at most 19.5 MiB reached sda, which saw that of everybody; \
                     the loop device loop2, over /a.img, through the page cache saw them";
     assert_eq!(said(&result), (AnsweredBy::PartlyDevice, expected));
