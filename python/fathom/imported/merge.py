@@ -14,7 +14,7 @@ from fathom.imported.model import ImportedDirection, ImportedLatency
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["merged", "percentile_ns"]
+__all__ = ["known_percentile_ns", "merged", "percentile_ns"]
 
 _RANK_ERROR = 1e-9
 _Number = TypeVar("_Number", int, float)
@@ -115,6 +115,14 @@ def _histogram(parts: Sequence[ImportedLatency]) -> dict[int, int] | None:
             return None
         whole.update(part.histogram)
     return dict(sorted(whole.items()))
+
+
+def known_percentile_ns(latency: ImportedLatency, percent: float) -> float | None:
+    """Return a percentile as documented, or read off the histogram; None if there is neither."""
+    documented = latency.percentiles_ns.get(percent)
+    if documented is None and latency.histogram:
+        return percentile_ns(latency.histogram, percent)
+    return documented
 
 
 def percentile_ns(histogram: Mapping[int, int], percent: float) -> float:

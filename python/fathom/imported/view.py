@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._numbers import whole_number
 from fathom._result_rows import TOTALS
-from fathom.imported.merge import percentile_ns
+from fathom.imported.merge import known_percentile_ns, percentile_ns
 from fathom.imported.model import ImportedDirection, ImportedLatency
 from fathom.result import Direction, Latency, Result, TimeSpan
 from fathom.units import NS_PER_S
@@ -107,19 +107,11 @@ def _totals(imported: ImportedResult) -> Iterator[Row]:
 
 def _latencies(one: ImportedLatency) -> Row:
     shares = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
-    known = {name: _percentile(one, percent) for name, percent in shares.items()}
+    known = {name: known_percentile_ns(one, percent) for name, percent in shares.items()}
     whole = {name: value if value is None else round(value) for name, value in known.items()}
     most_ns = None if one.max_ns is None else round(one.max_ns)
     told: Row = {"mean": one.mean_ns, **whole, "max": most_ns}
     return {f"latency_{name}_ns": value for name, value in told.items()}
-
-
-def _percentile(one: ImportedLatency, percent: float) -> float | None:
-    """Return a percentile as documented, or read off the histogram; None if there is neither."""
-    documented = one.percentiles_ns.get(percent)
-    if documented is None and one.histogram:
-        return percentile_ns(one.histogram, percent)
-    return documented
 
 
 def result_view(imported: ImportedResult) -> Result:

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fathom.imported.merge import percentile_ns
+from fathom.imported.merge import known_percentile_ns
 from fathom.store._tables import DIRECTIONS, latency_columns
 from fathom.store.packing import pack_json
 
@@ -77,16 +77,8 @@ def _figures(result: ImportedResult) -> dict[str, float | None]:
 
 
 def _latencies(latency: ImportedLatency) -> list[float | None]:
-    quantiles = [_percentile(latency, percent) for percent in _PERCENTS]
+    quantiles = [known_percentile_ns(latency, percent) for percent in _PERCENTS]
     return [latency.mean_ns, *quantiles, latency.max_ns]
-
-
-def _percentile(latency: ImportedLatency, percent: float) -> float | None:
-    """Return a percentile as documented, or read off the histogram; None if there is neither."""
-    documented = latency.percentiles_ns.get(percent)
-    if documented is None and latency.histogram:
-        return percentile_ns(latency.histogram, percent)
-    return documented
 
 
 def imported_provenance_row(result: ImportedResult) -> dict[str, Any]:

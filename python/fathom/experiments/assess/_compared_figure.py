@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fathom.experiments.assess.key_figure import AT_MOST
 from fathom.findings.causes import HOST_IN_THE_WAY, cause_words
 from fathom.stats import pooled_spread
 
@@ -32,7 +33,6 @@ ALIKE = 1.05
 """Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice."""
 
 SEVERAL = 2
-_AT_MOST = ", at most"
 TOO_SHORT = "the runs were too short to know their means"
 """Why most have no interval that have none."""
 
@@ -209,7 +209,7 @@ def _halves(factors: Sequence[float | None], widths: Sequence[Width], apart: flo
 def label_of(row: Sequence[KeyFigure]) -> str:
     """Return the name of a number: *at most* only if that holds of every target."""
     labels = dict.fromkeys(one.label for one in row if one.value is not None)
-    return next((one for one in labels if not one.endswith(_AT_MOST)), row[0].label)
+    return next((one for one in labels if not one.endswith(AT_MOST)), row[0].label)
 
 
 def compared(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from fathom.runners import Figures
 
 __all__ = [
+    "AS_FAR",
+    "AT_MOST",
     "RANDOM_READS",
     "KeyFigure",
     "Unit",
@@ -37,6 +39,8 @@ __all__ = [
 
 RANDOM_READS = ("random-", "threads-")
 """How the keys of random reads of the whole target with rising numbers outstanding begin."""
+AT_MOST, AS_FAR = ", at most", ", as far as measured"
+"""How the label of the best of many runs ends."""
 Unit = Literal["ns", "ios_per_s", "mib_per_s"]
 
 
@@ -127,7 +131,7 @@ def _most(
 ) -> str:
     """Return the label of what is the best of many runs: *at most* if nothing speaks against."""
     is_cut = why_not_most(plan, family, besides=besides)
-    return f"{label}, as far as measured" if is_cut else f"{label}, at most"
+    return f"{label}{AS_FAR if is_cut else AT_MOST}"
 
 
 def key_figures(plan: TargetCells) -> list[KeyFigure]:

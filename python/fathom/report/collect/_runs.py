@@ -436,8 +436,8 @@ def _alone(rates: Sequence[float], outcome: Mapping[str, Any] | None) -> tuple[s
     found = find_steady_state({"iops": rates})
     if not found.is_steady:
         return ()
-    first = found.rounds - WINDOW_ROUNDS + 1
-    return (f"The rate alone (IOPS) keeps the rules in runs {first} to {found.rounds}.",)
+    window = f"runs {found.first_round} to {found.rounds}"
+    return (f"The rate alone (IOPS) keeps the rules in {window}.",)
 
 
 def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from fathom.experiments.assess.key_figure import AS_FAR, AT_MOST
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._bars import lying_bars
@@ -19,7 +20,6 @@ _CAPTION = (
     "The numbers of the first page for all targets. Whether more or less is better is in the "
     "name: of latencies, less is better; of rates, more."
 )
-_AT_MOST, _AS_FAR = ", at most", ", as far as measured"
 _LIMITED = "Numbers that met a limit are not set beside the others: {}."
 _BARRED = "Not set beside the others, as the numbers are not a device's: {}."
 
@@ -56,13 +56,13 @@ def _number(side: Side, label: str) -> KeyNumber | None:
 
 def _base(label: str) -> str:
     """Return a label without how far it was measured, which may differ from side to side."""
-    return label.removesuffix(_AT_MOST).removesuffix(_AS_FAR)
+    return label.removesuffix(AT_MOST).removesuffix(AS_FAR)
 
 
 def _common(sides: Sequence[Side], label: str) -> str:
     """Return what all sides call a number: *at most* only if that holds of every one."""
     found = [one.label for side in sides if _is_shown(one := _number(side, label))]
-    return next((one for one in found if one.endswith(_AS_FAR)), found[0] if found else label)
+    return next((one for one in found if one.endswith(AS_FAR)), found[0] if found else label)
 
 
 def _is_shown(one: KeyNumber | None) -> TypeGuard[KeyNumber]:
@@ -87,7 +87,7 @@ def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
     pairs = [(side.name, _number(side, label)) for side in sides]
     found = [(name, one) for name, one in pairs if _is_shown(one)]
     # Who was measured less may not have come to the load at which the other gave more.
-    is_cut = any(one.label.endswith(_AS_FAR) for _, one in found)
+    is_cut = any(one.label.endswith(AS_FAR) for _, one in found)
     return [] if is_cut and len({one.conditions for _, one in found}) > 1 else found
 
 
