@@ -22,4 +22,8 @@ def finite(value: object) -> object:
 
 def json_words(value: object, *, indent: int | None = 2) -> str:
     """Return data as JSON that every program reads: null for what is no finite number."""
-    return json.dumps(finite(value), indent=indent, allow_nan=False)
+    try:
+        return json.dumps(value, indent=indent, allow_nan=False)
+    except ValueError:
+        # Rare: only then is all of it worth a copy.
+        return json.dumps(finite(value), indent=indent, allow_nan=False)

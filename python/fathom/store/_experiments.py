@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from fathom import _fathom
-from fathom._finite import finite
+from fathom._finite import json_words
 from fathom._permission import refuse_permissions
 from fathom._processes import folder_here, is_gone, this_folder, this_process
 from fathom._text import json_of
@@ -133,7 +133,7 @@ class Experiments:
             "ended_at_unix_s": None if state == "running" else time.time(),
         }
         if outcome is not None:
-            values["outcome_json"] = json.dumps(finite(outcome), allow_nan=False)
+            values["outcome_json"] = json_words(outcome, indent=None)
         with self._database.writing() as connection:
             row = self._row(connection, experiment_id)
             if state == "running":

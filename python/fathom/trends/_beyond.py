@@ -91,8 +91,7 @@ class Beyond(NamedTuple):
 
 
 def _numbers(runs: Sequence[RunSummary]) -> str:
-    words = numbers_words(sorted(one.id for one in runs))
-    return f"{words[:1].upper()}{words[1:]}"
+    return numbers_words(sorted(one.id for one in runs)).capitalize()
 
 
 def parted(

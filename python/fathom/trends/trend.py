@@ -159,11 +159,8 @@ class _Series(NamedTuple):
     values: Sequence[float]
     levels: Sequence[Level]
     beyond: Beyond
-
-    @property
-    def apart(self) -> int:
-        """How many of the newest runs lie wholly outside those before them in the last level."""
-        return apart(self.values[self.levels[-1].first :])
+    apart: int
+    """How many of the newest runs lie wholly outside those before them in the last level."""
 
 
 def find_trend(
@@ -204,7 +201,8 @@ def find_trend(
     found = store.runs.series(ids[-1], limit=most)
     runs, values, beyond = parted(found, metric, store.runs.failed_after(found, limit=most))
     levels = _levels(metric, runs, np.array(values))
-    series = _Series(metric, runs, values, levels, beyond)
+    newest_apart = apart(values[levels[-1].first :])
+    series = _Series(metric, runs, values, levels, beyond, newest_apart)
     own = [] if baseline is None else _own(store, baseline, runs)
     band = None if baseline is None else _band(baseline, own, series)
     claims = _claims(store, series, band, own)
@@ -348,7 +346,7 @@ def _claims(
     store: Store, series: _Series, band: Band | None, own: Sequence[int]
 ) -> tuple[Claim, ...]:
     """Return the sentences; only runs beside changes, the newest and ``own`` are read whole."""
-    metric, runs, values, levels, beyond = series
+    metric, runs, values, levels, beyond, _ = series
     newest = len(runs) - 1
     beside = {at for one in levels[1:] for at in (one.first - 1, one.first)} | {newest}
     against = [*own, newest] if newest not in own else own

@@ -13,7 +13,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom import workloads as loads_by_name
-from fathom._finite import finite, json_words
+from fathom._finite import json_words
 from fathom.cli.commands._foresight import (
     refuse_before_a_store,
     refuse_what_cannot_run,
@@ -294,8 +294,7 @@ class Conditioning:
     def show_json(self, done: list[dict[str, object]]) -> None:
         """Print estimates and what was done."""
         data = {kind: asdict(one) for kind, one in self._estimates.items()}
-        whole = finite({"estimates": data, "done": done})
-        typer.echo(json_words(whole))
+        typer.echo(json_words({"estimates": data, "done": done}))
 
 
 def confirmed(estimates: list[preparing.Estimate]) -> bool:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom._finite import finite, json_words
+from fathom._finite import json_words
 from fathom._permission import Permission
 from fathom.cli.commands._prepare_do import (
     Conditioning,
@@ -83,8 +83,7 @@ def look(
                     experiment_id, "complete", outcome=preparing.look_data(one)
                 )
     if as_json:
-        told = finite([preparing.look_data(one) for one in found])
-        typer.echo(json_words(told))
+        typer.echo(json_words([preparing.look_data(one) for one in found]))
     else:
         for one in found:
             show_look(one)

@@ -107,7 +107,7 @@ def side_by_side(
     refused = _too_few(names, barred, absent) or one_target(plans, names, allowed)
     told = [
         refused
-        or _headline(names, figures, allowed, {at for at in places if _is_cut(plans[at])})
+        or _headline(names, figures, allowed, {at for at in places if plans[at].missing()})
         + one_device(plans, names, allowed),
         "" if refused or not absent else f" Nothing was measured on {_and(names, absent)}.",
     ]
@@ -152,11 +152,6 @@ def _partial(plans: Sequence[TargetCells], names: Sequence[str], places: Sequenc
     return partial_words([plans[at] for at in places], [names[at] for at in places])
 
 
-def _is_cut(plan: TargetCells) -> bool:
-    """Whether not all of a target was measured, as the words on a partial comparison tell."""
-    return bool(partial_words([plan], [plan.target.name]))
-
-
 def _columns(plans: Sequence[TargetCells], places: Sequence[int]) -> list[list[KeyFigure]]:
     """Return the numbers of each target; where not all was measured, of loads that all have.
 
@@ -166,7 +161,7 @@ def _columns(plans: Sequence[TargetCells], places: Sequence[int]) -> list[list[K
     if not places:
         return columns
     mine, found = [plans[at] for at in places], [columns[at] for at in places]
-    if _partial(plans, [""] * len(plans), places):
+    if len(places) >= SEVERAL and any(one.missing() for one in mine):
         found = of_common_loads(mine, found)
     empty = [KeyFigure(one.name, one.label, one.unit) for one in found[0]]
     by_place = dict(zip(places, found, strict=True))

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._digits import change_words
-from fathom.experiments.tune.knee_search import geometric_mean
+from fathom.experiments.tune.knee_search import geometric_mean, load_words
 from fathom.stats import pooled_spread
-from fathom.units import NS_PER_MS, counted
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fathom.experiments.tune.knee_search import Goal, KneeSearch, Load
     from fathom.runners import Figures
     from fathom.stats import PooledSpread
@@ -267,7 +265,7 @@ class Confirming:
         if abs(change) <= max(half, math.log1p(self.goal.share)):
             return None
         return (
-            f"the search found {geometric_mean(rates):,.0f} IOPS at {_words(self.best)}, the "
+            f"the search found {geometric_mean(rates):,.0f} IOPS at {load_words(self.best)}, the "
             f"confirming runs {math.exp(height):,.0f}, {_change(change, half)}"
         )
 
@@ -277,8 +275,9 @@ class Confirming:
         if change + half >= math.log1p(-self.goal.share):
             return None
         return (
-            f"{_words(self.best)} has {_change(change, half)} against {_words(self.fastest)}, "
-            f"farther than {100 * self.goal.share:g} % from the greatest throughput"
+            f"{load_words(self.best)} has {_change(change, half)} against "
+            f"{load_words(self.fastest)}, farther than {100 * self.goal.share:g} % "
+            "from the greatest throughput"
         )
 
     @property
@@ -342,9 +341,9 @@ class Confirming:
         """Say of a load which latency and which throughput it has, and against which others."""
         mine, best = (math.exp(self._latency(one)[0]) / NS_PER_MS for one in (rival, self.best))
         return (
-            f"{_words(rival)} has {_change(*self._to_fastest(rival))} against "
-            f"{_words(self._against(rival))}, and a {self.goal.metric} of {mine:.3f} ms, where "
-            f"{_words(self.best)} has {best:.3f} ms"
+            f"{load_words(rival)} has {_change(*self._to_fastest(rival))} against "
+            f"{load_words(self._against(rival))}, and a {self.goal.metric} of {mine:.3f} ms, where "
+            f"{load_words(self.best)} has {best:.3f} ms"
         )
 
     def _against(self, load: Load) -> Load:
@@ -367,7 +366,7 @@ class Confirming:
         return f"{self._tail_words(middle, half)}: {self._limit()} is not kept"
 
     def _tail_words(self, middle: float, half: float) -> str:
-        return f"the {self.goal.metric} of {_words(self.best)} is {_millis(middle, half)}"
+        return f"the {self.goal.metric} of {load_words(self.best)} is {_millis(middle, half)}"
 
     def _on_the_limit(self, latency: tuple[float, float]) -> str | None:
         limit_ns, (middle, half) = self.goal.limit_ns, latency
@@ -394,8 +393,8 @@ class Confirming:
         if self.best == self.fastest:
             return f"{count} runs found the throughput again that the search had found"
         return (
-            f"in {count} runs of each, {_words(self.best)} has "
-            f"{_change(*self._to_fastest(self.best))} against {_words(self.fastest)}"
+            f"in {count} runs of each, {load_words(self.best)} has "
+            f"{_change(*self._to_fastest(self.best))} against {load_words(self.fastest)}"
         )
 
 
@@ -430,13 +429,9 @@ def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> L
     return found if estimates[found].iops_high >= enough else None
 
 
-def _words(load: Sequence[int]) -> str:
-    return f"{counted(load[0], 'thread')}, depth {load[1]}"
-
-
 def _failed_words(load: Load, count: int) -> str:
     runs = "a confirming run" if count == 1 else f"{count} confirming runs"
-    return f"{runs} at {_words(load)} failed"
+    return f"{runs} at {load_words(load)} failed"
 
 
 def _interval(middle: float, half: float) -> tuple[float, float, float]:

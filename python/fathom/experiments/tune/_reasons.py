@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom._digits import change_words
+from fathom.experiments.tune.knee_search import load_words
 from fathom.stats import GREATEST_ERROR
 from fathom.units import NS_PER_MS, counted
 
@@ -58,10 +59,10 @@ def _none_keeps(search: KneeSearch) -> Reason:
     closest = min(means, key=lambda load: means[load][1])
     words = (
         f"No load that was measured keeps the {_limit(search.goal)}: the least is "
-        f"{means[closest][1] / NS_PER_MS:.3f} ms, at {_words(closest)}."
+        f"{means[closest][1] / NS_PER_MS:.3f} ms, at {load_words(closest)}."
     )
     if least not in means:
-        words += f" The least load, {_words(least)}, was not measured and may keep it."
+        words += f" The least load, {load_words(least)}, was not measured and may keep it."
     return Reason(words, tuple(means))
 
 
@@ -75,7 +76,7 @@ def _some_failed(search: KneeSearch, best: Load) -> Reason | None:
     if not failed:
         return None
     runs = counted(failed + len(search.measured[best]), "run")
-    return Reason(f"Of {runs} at {_words(best)}, {failed} failed.")
+    return Reason(f"Of {runs} at {load_words(best)}, {failed} failed.")
 
 
 def _left_out(search: KneeSearch) -> Reason | None:
@@ -84,15 +85,11 @@ def _left_out(search: KneeSearch) -> Reason | None:
     if not failed:
         return None
     more = failed[_MOST_NAMED:]
-    named = "; ".join(_words(load) for load in failed[:_MOST_NAMED])
+    named = "; ".join(load_words(load) for load in failed[:_MOST_NAMED])
     others = f"; and {counted(len(more), 'more load')}" if more else ""
     runs = "its" if len(failed) == 1 else "their"
     runs += " run" if sum(search.failures[load] for load in failed) == 1 else " runs"
     return Reason(f"Left out, as {runs} failed: {named}{others}.")
-
-
-def _words(load: Load) -> str:
-    return f"{counted(load[0], 'thread')}, depth {load[1]}"
 
 
 def _next_step(search: KneeSearch, best: Load) -> Reason | None:
@@ -196,13 +193,13 @@ def _edges(search: KneeSearch, best: Load) -> list[Reason]:
 def _enough_words(search: KneeSearch, equal: Load, more: Load) -> str:
     """Say by which loads more along an axis would not help."""
     latency_ns, limit_ns = search.means()[more][1], search.goal.limit_ns
-    as_much = f"{_words(equal)} has as much throughput to within {100 * search.goal.share:g} %"
+    as_much = f"{load_words(equal)} has as much throughput to within {100 * search.goal.share:g} %"
     if limit_ns is not None and latency_ns > limit_ns:
         what = f"breaks the {_limit(search.goal)}"
-        return f"{as_much}, and {what if equal == more else f'{_words(more)} {what}'}"
+        return f"{as_much}, and {what if equal == more else f'{load_words(more)} {what}'}"
     if equal == more:
         return f"{as_much}, with more outstanding"
-    return f"{as_much}, and {_words(more)}, with more outstanding, no more"
+    return f"{as_much}, and {load_words(more)}, with more outstanding, no more"
 
 
 def _peak_words(law: ScalabilityLaw) -> str:

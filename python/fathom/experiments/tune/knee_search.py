@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from fathom.stats import LoadPoint, find_knee, fit_surface
+from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fathom.stats import Surface
     from fathom.stats.floats import FloatArray
 
-__all__ = ["Estimate", "Goal", "KneeSearch", "Load", "geometric_mean"]
+__all__ = ["Estimate", "Goal", "KneeSearch", "Load", "geometric_mean", "load_words"]
 
 _BATCH = 3
 _LEAST_FOR_SURFACE = 5
@@ -34,6 +35,11 @@ _DEVIATIONS = 1.96
 _MOST = (256, 1024)
 Load = tuple[int, int]
 """Threads and depth; their product is what is outstanding."""
+
+
+def load_words(load: Sequence[int]) -> str:
+    """Return a load in words: ``4 threads, depth 8``."""
+    return f"{counted(load[0], 'thread')}, depth {load[1]}"
 
 
 @dataclass(frozen=True)
