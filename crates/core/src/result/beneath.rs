@@ -137,6 +137,19 @@ pub struct Asked {
     pub trim_bytes: u64,
 }
 
+impl std::iter::Sum for Asked {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            read_ios: sum.read_ios + one.read_ios,
+            read_bytes: sum.read_bytes + one.read_bytes,
+            write_ios: sum.write_ios + one.write_ios,
+            write_bytes: sum.write_bytes + one.write_bytes,
+            trim_ios: sum.trim_ios + one.trim_ios,
+            trim_bytes: sum.trim_bytes + one.trim_bytes,
+        })
+    }
+}
+
 impl Asked {
     /// Whether nothing was asked, or nothing of it completed.
     pub(crate) fn is_nothing(self) -> bool {

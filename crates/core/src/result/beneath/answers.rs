@@ -3,7 +3,7 @@
 use super::flows::{Direction, Flow, SEEN};
 use super::origin::{Case, Group, in_words};
 use crate::plan::{Order, TargetPlan};
-use crate::result::warnings::caching::ends_in_cache;
+use crate::result::warnings::caching::{ends_in_cache, is_past_the_cache};
 use crate::result::warnings::words::{grouped, size};
 use crate::result::{AnsweredBy, TargetOrigin};
 
@@ -141,8 +141,7 @@ impl Case<'_> {
     /// Whether the page cache may answer reads of a target: that of the target itself, or of a file that a
     /// loop device beneath it reads.
     fn reads_through_cache(&self, target: usize) -> bool {
-        let is_past = |target: &TargetPlan| target.open.direct && !target.open.mapped;
-        let is_past = self.plan.targets.get(target).is_none_or(is_past);
+        let is_past = self.plan.targets.get(target).is_none_or(is_past_the_cache);
         let mut layers = self.origin_of(target).layers.iter();
         !is_past || layers.any(|&at| self.layer(at).is_cached_loop())
     }

@@ -7,7 +7,7 @@ use crate::beneath::{
     Counters, Edge, GroupReading, IoLimit, Layers, Observation, ProcessTime, Reading,
 };
 use crate::plan::SpanPlan;
-use crate::result::{DirectionResult, TimeSpanResult};
+use crate::result::{ThreadTargetResult, TimeSpanResult};
 use crate::units::per_second;
 
 /// Other processes that are named.
@@ -80,17 +80,19 @@ fn origins(layers: &Layers, span: &TimeSpanResult) -> Vec<TargetOrigin> {
 
 fn asked(span: &TimeSpanResult, target: u32) -> Asked {
     let uses = span.threads.iter().flat_map(|thread| &thread.targets);
-    uses.filter(|used| used.target == target).fold(Asked::default(), |sum, used| {
-        let trim = |number: fn(&DirectionResult) -> u64| used.trim.as_deref().map_or(0, number);
-        Asked {
-            read_ios: sum.read_ios + used.read.ios,
-            read_bytes: sum.read_bytes + used.read.bytes,
-            write_ios: sum.write_ios + used.write.ios,
-            write_bytes: sum.write_bytes + used.write.bytes,
-            trim_ios: sum.trim_ios + trim(|one| one.ios),
-            trim_bytes: sum.trim_bytes + trim(|one| one.bytes),
-        }
-    })
+    uses.filter(|used| used.target == target).map(asked_in).sum()
+}
+
+fn asked_in(used: &ThreadTargetResult) -> Asked {
+    let (trim_ios, trim_bytes) = used.trim.as_deref().map_or((0, 0), |one| (one.ios, one.bytes));
+    Asked {
+        read_ios: used.read.ios,
+        read_bytes: used.read.bytes,
+        write_ios: used.write.ios,
+        write_bytes: used.write.bytes,
+        trim_ios,
+        trim_bytes,
+    }
 }
 
 fn cpu_shares(

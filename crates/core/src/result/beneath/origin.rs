@@ -144,7 +144,7 @@ impl Case<'_> {
             return trims.map_or_else(nothing, |trims| (AnsweredBy::NotCounted, trims));
         }
         let (missed, rest): (Vec<Direction>, Vec<Direction>) =
-            asked.into_iter().partition(|one| self.is_missed(&one.least));
+            asked.into_iter().partition(|one| self.lacks(&one.least, SEEN));
         let (answered_by, words) = if missed.is_empty() {
             self.reached(&rest, &names, lowest, group.as_ref())
         } else {
@@ -235,7 +235,7 @@ impl Case<'_> {
             } else if self.is_open(one.together.name) {
                 answers.push(AnsweredBy::NotCounted);
                 parts.push(open_in_words(one, names));
-            } else if self.lacks_some(&one.least) {
+            } else if self.lacks(&one.least, ALL) {
                 parts.push(one.least.in_words(names));
             } else {
                 all.push(one.together.in_words());
@@ -249,14 +249,9 @@ impl Case<'_> {
         (if is_partly { AnsweredBy::PartlyDevice } else { first }, parts.join("; "))
     }
 
-    /// More is missing than what was in flight at the edges.
-    fn is_missed(&self, one: &Witness) -> bool {
-        one.share < SEEN && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
-    }
-
-    /// The same of so little that the devices saw the load.
-    fn lacks_some(&self, one: &Witness) -> bool {
-        one.share < ALL && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
+    /// Whether less than a share came, and more is missing than what was in flight at the edges.
+    fn lacks(&self, one: &Witness, share: f64) -> bool {
+        one.share < share && one.missing_bytes() > one.asked.bytes_of(self.edge_ios())
     }
 
     /// I/Os that were in flight when the layers were counted. Where the counted time holds the load, there
@@ -354,15 +349,7 @@ impl Case<'_> {
 
     /// What was asked of these targets.
     pub(super) fn asked(&self, targets: &[usize]) -> Asked {
-        let all = targets.iter().map(|&target| self.origin_of(target).asked);
-        all.fold(Asked::default(), |sum, one| Asked {
-            read_ios: sum.read_ios + one.read_ios,
-            read_bytes: sum.read_bytes + one.read_bytes,
-            write_ios: sum.write_ios + one.write_ios,
-            write_bytes: sum.write_bytes + one.write_bytes,
-            trim_ios: sum.trim_ios + one.trim_ios,
-            trim_bytes: sum.trim_bytes + one.trim_bytes,
-        })
+        targets.iter().map(|&target| self.origin_of(target).asked).sum()
     }
 
     /// Whether all of the I/Os of these targets are those of this one.

@@ -3,7 +3,7 @@
 use super::super::beneath::{SEEN, is_of_all};
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
-use super::caching::{BESIDE_THE_FILE_SYSTEM, WITH_THE_CACHE};
+use super::caching::{BESIDE_THE_FILE_SYSTEM, WITH_THE_CACHE, is_past_the_cache};
 use super::words::{either, rate, size};
 use crate::beneath::{HIDDEN, LayerKind};
 use crate::engine::offsets::Reach;
@@ -196,8 +196,7 @@ fn reach_past(system: &str) -> String {
 /// What lets I/Os reach the device, as far as it is not done already.
 fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let target = &seen.span.targets[origin.target as usize];
-    let is_past_the_cache = !target.open.mapped && target.open.direct;
-    let kept_back = kept_back_by(seen, origin).filter(|_| is_past_the_cache);
+    let kept_back = kept_back_by(seen, origin).filter(|_| is_past_the_cache(target));
     if let Some(system) = kept_back
         && !is_served(seen, origin)
     {
@@ -207,7 +206,7 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let mut steps = Vec::new();
     if refuses {
         steps.push(BESIDE_THE_FILE_SYSTEM);
-    } else if !is_past_the_cache {
+    } else if !is_past_the_cache(target) {
         steps.push("bypass the page cache (-Su)");
     }
     // Its own cache is another one: who bypasses only one of them measures the other.

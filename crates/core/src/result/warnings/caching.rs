@@ -68,7 +68,8 @@ fn open(target: &TargetPlan, sink: EventSink<'_>) -> Option<File> {
     within(sink, doing, || File::open(target.path()).ok())
 }
 
-fn is_past_the_cache(target: &TargetPlan) -> bool {
+/// Whether I/Os of a target bypass the page cache.
+pub(in crate::result) fn is_past_the_cache(target: &TargetPlan) -> bool {
     target.open.direct && !target.open.mapped
 }
 
