@@ -3,8 +3,10 @@
 //!
 //! Only loop devices over the test's own files are ever named here.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bench::{Bench, ios, skip};
@@ -103,6 +105,25 @@ fn a_mounted_device_is_read_but_never_written() {
     let args = format!("-b4K -w100 --overwrite {} {}", device.leave(), device.name());
     Bench::new().measure_ios(500, &args);
     assert_ne!(held(device.image()), before);
+}
+
+/// One place with a Latin-1 name emptied the table of mounts: the refusal did not say what holds the device.
+#[test]
+fn a_mounted_device_is_known_beside_a_mount_whose_name_is_no_text() {
+    let _turn = turn();
+    let Some(device) = Loop::attach(DEVICE, 32 * MIB) else { return };
+    if !run("mkfs.ext2", &["-q", device.name()]) {
+        return skip("there is no mkfs.ext2");
+    }
+    let Some(mount) = Mount::new(&[device.name()]) else { return };
+    put_file(&mount, 24 << 20);
+    let Some(over) = Mount::new(&["-t", "tmpfs", "tmpfs"]) else { return };
+    let odd = over.path().join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&odd).unwrap();
+    // It goes with the one that it stands in.
+    let within = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(&odd).status();
+    assert!(within.unwrap().success());
+    must_be_refused(device.name(), device.image(), mount.path().to_str().unwrap());
 }
 
 /// The first sector of a disk with two partitions, of 8 MiB at 1 MiB and of 8 MiB at 16 MiB: the entries of

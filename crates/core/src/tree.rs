@@ -1,11 +1,9 @@
 //! Reading the kernel's files below a root.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What most of the kernel's files hold less than.
-const PIECE_BYTES: usize = 4096;
+use fathom_sys::kernel_text;
 
 /// The files of a kernel.
 pub struct Tree {
@@ -23,10 +21,19 @@ impl Tree {
         self.root.join(name.trim_start_matches('/'))
     }
 
-    /// The trimmed text of a file; absent if it cannot be read.
+    /// The same of a path.
+    pub fn place(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The trimmed text of a file, in which bytes that are no text are escaped; absent if it cannot be read.
     pub fn text(&self, name: &str) -> Option<String> {
-        let text = String::from_utf8(read(&self.path(name)).ok()?).ok()?;
-        Some(text.trim().to_owned())
+        Some(kernel_text::read(&self.path(name)).ok()?.trim().to_owned())
+    }
+
+    /// The path that a file holds; absent if it cannot be read.
+    pub fn path_in(&self, name: &str) -> Option<PathBuf> {
+        kernel_text::read_path(&self.path(name)).ok()
     }
 
     /// The number that a file holds.
@@ -56,14 +63,6 @@ impl Tree {
     }
 }
 
-/// All that a file holds. The kernel tells no size of its files: `fs::read` would ask for it, and then read
-/// pieces of 32 bytes and more, which is most of the time where each process has a file.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut found = Vec::with_capacity(PIECE_BYTES);
-    File::open(path)?.take(u64::MAX).read_to_end(&mut found)?;
-    Ok(found)
-}
-
 /// The value behind a name in a text of lines such as `Name:   value`.
 pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
@@ -82,25 +81,4 @@ pub fn list(text: &str) -> Vec<u32> {
         Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
     };
     text.split(',').filter_map(range).flatten().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_of_a_file_is_read_whatever_size_it_tells() {
-        let folder = tempfile::tempdir().unwrap();
-        let tree = Tree::new(folder.path());
-        for length in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES] {
-            let text = "x".repeat(length);
-            fs::write(folder.path().join("file"), format!("\n {text} \n")).unwrap();
-            assert_eq!(tree.text("file"), Some(text));
-        }
-        fs::write(folder.path().join("file"), [0xff]).unwrap();
-        assert_eq!((tree.text("file"), tree.text("none")), (None, None));
-        // The kernel tells a size of 0 for this one.
-        let own = Tree::new(Path::new("/")).text("proc/self/stat").unwrap();
-        assert!(own.starts_with(&std::process::id().to_string()), "{own}");
-    }
 }

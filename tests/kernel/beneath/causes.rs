@@ -171,7 +171,16 @@ fn a_limit_of_ios_is_told_where_it_was_measured() {
     let Some(group) = limit(300) else { return };
     // A disk that others keep busy may not come near the limit.
     let run = || group.measure(&bench, "-b4K -r -o4 -Su t.dat");
-    let result = (0..8).map(|_| run()).find(|result| ios(result) >= 297).unwrap_or_else(run);
+    let mut result = run();
+    for _ in 0..8 {
+        if ios(&result) >= 297 {
+            break;
+        }
+        result = [result, run()].into_iter().max_by_key(ios).unwrap();
+    }
+    if ios(&result) < 275 {
+        return skip("others keep the disk too busy for 275 reads a second");
+    }
     let told = evidence(&result, "io_limited");
     assert!(told.contains("allows 300 reads per second of"), "{told}");
     let words =

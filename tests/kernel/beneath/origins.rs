@@ -298,9 +298,12 @@ fn the_page_cache_of_a_file_on_an_overlay_is_named_whether_or_not_its_layers_are
         if !mount.is_ok_and(|status| status.success()) {
             return skip("no overlay can be mounted here");
         }
-        let result = measure(&bench, "-b4K -r -o4 -Sb", &place.path().join("t.dat"));
-        let ended = run("umount", &["-l", place.path().to_str().unwrap()]);
-        assert!(ended, "the overlay is unmounted");
+        // The kernel may take memory back from the cache at any time.
+        let is_whole = |result: &Value| result["warnings"].to_string().contains("held 100.0 %");
+        let once = || measure(&bench, "-b4K -r -o4 -Sb", &place.path().join("t.dat"));
+        let result = (0..4).map(|_| once()).find(is_whole).unwrap_or_else(once);
+        let ended = Command::new("umount").arg("-l").arg(place.path()).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         if super::answered_by(&result) == "memory" {
             return skip("files of this checkout lie in memory");
         }

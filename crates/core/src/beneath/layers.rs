@@ -1,6 +1,6 @@
 //! Which layers lie beneath the targets of a time span.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::Identity;
 use schemars::JsonSchema;
@@ -289,8 +289,8 @@ impl Finder<'_> {
         }
     }
 
-    fn backing_file(&self, number: Number) -> String {
-        self.blocks.file(number, "loop/backing_file").unwrap_or_default()
+    fn backing_file(&self, number: Number) -> PathBuf {
+        self.blocks.backing_file(number).unwrap_or_default()
     }
 
     /// Whether the kernel counts the I/Os of a device, or of the disk that a partition lies on.
@@ -337,6 +337,6 @@ impl Finder<'_> {
             Some("1") => "past the page cache",
             _ => "through the page cache",
         };
-        format!("over {file}, {how}")
+        format!("over {}, {how}", file.display())
     }
 }

@@ -104,7 +104,7 @@ impl Search<'_> {
     }
 
     fn attribute(&self, real: &Path, names: [&CStr; 2]) -> Option<Vec<u8>> {
-        let file = File::open(self.machine.files().path(&real.to_string_lossy())).ok()?;
+        let file = File::open(self.machine.files().place(real)).ok()?;
         names.into_iter().find_map(|name| attributes::get(&file, name).ok().flatten())
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fathom_sys::device::mounts::{self, Mount, Standing};
 use fathom_sys::identity::Identity;
+use fathom_sys::kernel_text::undeleted;
 
 use super::layers::{BY_PROCESS, Finder, LayerKind};
 use super::overlay;
@@ -20,8 +21,6 @@ const SERVED: [&str; 4] = ["fuse", "virtiofs", "9p", "vboxsf"];
 pub(crate) const OVER_NETWORK: &str = "served over the network";
 /// What is said of a file system that no mount of this namespace shows.
 pub(crate) const HIDDEN: &str = "whose mount cannot be seen from here";
-/// What the kernel adds to the path of a file that is no more.
-const DELETED: &str = " (deleted)";
 /// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that
 /// is shared, and of System V.
 const NAMES_IN_MEMORY: [&str; 3] = ["/memfd:", "/dev/zero", "/SYSV"];
@@ -42,11 +41,11 @@ pub(super) fn of_file(finder: &mut Finder<'_>, path: &Path, depth: usize) -> Opt
 /// of its file system is what the kernel holds.
 pub(super) fn of_backing_file(
     finder: &mut Finder<'_>,
-    path: &str,
+    path: &Path,
     number: Option<Number>,
     depth: usize,
 ) -> Option<usize> {
-    let plain = Path::new(path.strip_suffix(DELETED).unwrap_or(path));
+    let plain = undeleted(path).unwrap_or(path);
     let memory = is_memory(path).then_some("tmpfs");
     let Some(number) = number else {
         return of_backing_path(finder, path, memory, depth);
@@ -73,24 +72,25 @@ pub(super) fn of_backing_file(
 /// what is no longer mounted.
 fn of_backing_path(
     finder: &mut Finder<'_>,
-    path: &str,
+    path: &Path,
     memory: Option<&str>,
     depth: usize,
 ) -> Option<usize> {
     if let Some(name) = memory {
         return Some(in_memory(finder, name));
     }
-    let plain = path.strip_suffix(DELETED);
-    if plain.is_none() && !finder.machine.files().has(path) {
+    let plain = undeleted(path);
+    if plain.is_none() && finder.machine.metadata(path).is_none() {
         return Some(finder.leaf("a file system", LayerKind::Unseen, HIDDEN));
     }
-    finder.file(Path::new(plain.unwrap_or(path)), depth)
+    finder.file(plain.unwrap_or(path), depth)
 }
 
 /// Whether the kernel calls a file so that lies in memory, and that no mount shows (`mm/memfd.c`,
 /// `mm/shmem.c` and `ipc/shm.c` of the kernel).
-fn is_memory(path: &str) -> bool {
-    path.ends_with(DELETED) && NAMES_IN_MEMORY.iter().any(|name| path.starts_with(name))
+fn is_memory(path: &Path) -> bool {
+    let shown = undeleted(path).map(Path::to_string_lossy);
+    shown.is_some_and(|shown| NAMES_IN_MEMORY.iter().any(|name| shown.starts_with(name)))
 }
 
 fn in_memory(finder: &mut Finder<'_>, name: &str) -> usize {

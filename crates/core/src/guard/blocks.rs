@@ -62,6 +62,12 @@ impl<'a> Blocks<'a> {
         self.machine.files().text(&format!("{}/{name}", self.directory(number)?))
     }
 
+    /// The file of a loop device, by the path that the system shows; absent if it is none.
+    pub(crate) fn backing_file(&self, number: Number) -> Option<PathBuf> {
+        let directory = self.directory(number)?;
+        self.machine.files().path_in(&format!("{directory}/loop/backing_file"))
+    }
+
     pub(crate) fn has(&self, number: Number, name: &str) -> bool {
         let directory = self.directory(number);
         directory.is_some_and(|path| self.machine.files().has(&format!("{path}/{name}")))
@@ -117,7 +123,7 @@ impl<'a> Blocks<'a> {
     pub(super) fn file_behind(&self, node: Identity) -> Option<PathBuf> {
         let Identity::Device(number) = node else { return None };
         self.loop_device(number)?;
-        self.file(number, "loop/backing_file").map(PathBuf::from)
+        self.backing_file(number)
     }
 
     /// A volume in words: its name, and what the volume manager calls it.

@@ -41,7 +41,7 @@ impl Machine {
             let number = self.files.text(&format!("sys/class/block/{}/dev", name.display()))?;
             return Some(Identity::Device(parse_number(&number)?));
         }
-        identity::of(&self.files.path(&path.to_string_lossy())).ok()
+        identity::of(&self.files.place(path)).ok()
     }
 
     /// Where a path of this machine leads to: its mount and file system. On a machine made of files, a file
@@ -57,7 +57,7 @@ impl Machine {
 
     /// What a path of this machine leads to, with its size and times; nothing if it cannot be looked at.
     pub(crate) fn metadata(&self, path: &Path) -> Option<fs::Metadata> {
-        fs::metadata(self.files.path(&path.to_string_lossy())).ok()
+        fs::metadata(self.files.place(path)).ok()
     }
 
     /// The file system in memory that a path leads to, if it does.
@@ -73,13 +73,13 @@ impl Machine {
     /// What a loop device lies over. The kernel is asked first, as the path that it shows may be renamed
     /// or belong to another mount namespace.
     pub(super) fn under_loop(&self, name: &str) -> Option<Identity> {
-        let shown = self.files.text(&format!("sys/block/{name}/loop/backing_file"))?;
+        let shown = self.files.path_in(&format!("sys/block/{name}/loop/backing_file"))?;
         let asked = if self.is_this_one {
             loops::backing(&Path::new("/dev").join(name)).ok()
         } else {
             self.made_under(name)
         };
-        asked.or_else(|| self.identity(Path::new(&shown)))
+        asked.or_else(|| self.identity(&shown))
     }
 
     /// What lies under a loop device of a machine made of files, by the number of its file system.

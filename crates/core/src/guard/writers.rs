@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::device::mounts;
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::process;
 
@@ -151,7 +152,7 @@ fn shared_mapping<'a>(line: &'a str, inodes: &BTreeSet<u64>) -> Option<(&'a str,
     let mut fields = rest.splitn(5, ' ');
     let inode = fields.nth(3)?.parse::<u64>().ok()?;
     let path = fields.next()?.trim();
-    inodes.contains(&inode).then(|| (range, Path::new(path).to_owned()))
+    inodes.contains(&inode).then(|| (range, mounts::unescape(path)))
 }
 
 fn is_this_program(machine: &Machine, pid: u32) -> bool {

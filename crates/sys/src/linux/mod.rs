@@ -24,6 +24,7 @@ pub mod holders;
 pub mod host;
 pub mod identity;
 pub mod kernel_files;
+pub mod kernel_text;
 pub mod lease;
 pub mod limits;
 pub mod loops;

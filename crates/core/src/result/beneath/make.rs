@@ -40,7 +40,8 @@ pub(in crate::result) fn of_span(
     if let (Some(begin), Some(end)) = (observed.at(Edge::Begin), observed.at(Edge::End)) {
         beneath.cpu = cpu_shares([begin, end], observed, span, waited_ns);
         beneath.pressure = begin.pressure.zip(end.pressure).map(|(then, now)| now.since(then));
-        beneath.groups = group_uses(begin, end, &observed.layers);
+        let loaded_ns = loaded_ns(plan, span, end.at_ns.saturating_sub(begin.at_ns));
+        beneath.groups = group_uses(begin, end, &observed.layers, loaded_ns);
     }
     Some(beneath)
 }
@@ -50,6 +51,12 @@ fn window<'a>(plan: &SpanPlan, observed: &'a Observation) -> Option<(&'a Reading
     let from = if plan.warm_up_ns == 0 { Edge::BeforeLoad } else { Edge::Begin };
     let to = if plan.cool_down_ns == 0 { Edge::AfterLoad } else { Edge::End };
     observed.at(from).zip(observed.at(to))
+}
+
+/// How much of a counted time had load. Where all of the load is measured, a look that came late counts time
+/// in which nothing was done any more.
+pub(in crate::result) fn loaded_ns(plan: &SpanPlan, span: &TimeSpanResult, counted_ns: u64) -> u64 {
+    if plan.cool_down_ns == 0 { counted_ns.min(span.measured_ns) } else { counted_ns }
 }
 
 fn layer_uses(layers: &Layers, from: &Reading, to: &Reading) -> Vec<LayerUse> {
@@ -147,8 +154,7 @@ fn most(observed: &Observation, watched_ns: u64) -> Vec<OtherProcess> {
     told.collect()
 }
 
-fn group_uses(begin: &Reading, end: &Reading, layers: &Layers) -> Vec<GroupUse> {
-    let counted_ns = end.at_ns.saturating_sub(begin.at_ns);
+fn group_uses(begin: &Reading, end: &Reading, layers: &Layers, loaded_ns: u64) -> Vec<GroupUse> {
     let earlier = |folder: &str| begin.groups.iter().find(|group| group.folder == folder);
     let group_use = |now: &GroupReading| {
         let then = earlier(&now.folder)?;
@@ -158,13 +164,13 @@ fn group_uses(begin: &Reading, end: &Reading, layers: &Layers) -> Vec<GroupUse> 
             periods: now.periods.saturating_sub(then.periods),
             throttled_periods: now.throttled_periods.saturating_sub(then.throttled_periods),
             throttled_ns: now.throttled_ns.saturating_sub(then.throttled_ns),
-            io: now.io.iter().map(|limit| io_use(limit, then, layers, counted_ns)).collect(),
+            io: now.io.iter().map(|limit| io_use(limit, then, layers, loaded_ns)).collect(),
         })
     };
     end.groups.iter().filter_map(group_use).collect()
 }
 
-fn io_use(now: &IoLimit, then: &GroupReading, layers: &Layers, counted_ns: u64) -> IoLimitUse {
+fn io_use(now: &IoLimit, then: &GroupReading, layers: &Layers, loaded_ns: u64) -> IoLimitUse {
     let is_same = |one: &&IoLimit| one.number == now.number && one.kind == now.kind;
     let before = then.io.iter().find(is_same).and_then(|limit| limit.done);
     let done = now.done.zip(before).map(|(now, then)| now.saturating_sub(then));
@@ -175,7 +181,7 @@ fn io_use(now: &IoLimit, then: &GroupReading, layers: &Layers, counted_ns: u64) 
         layer: layer.map(number),
         kind: now.kind,
         limit_per_s: now.per_s,
-        done_per_s: done.map(|done| per_second(done, counted_ns)),
+        done_per_s: done.map(|done| per_second(done, loaded_ns)),
     }
 }
 

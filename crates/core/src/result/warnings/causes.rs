@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::beneath::loaded_ns;
 use super::super::{CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess, Warning, WarningKind};
 use super::load::is_rate_met;
 use super::words::{count, grouped, quoted, rate};
@@ -269,7 +270,8 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
         LimitKind::ReadBytesPerS => counters.read_bytes,
         LimitKind::WriteBytesPerS => counters.write_bytes,
     });
-    let of_layer = counted.map(|count| crate::units::per_second(count, beneath.counted_ns));
+    let loaded_ns = loaded_ns(seen.span, seen.measured, beneath.counted_ns);
+    let of_layer = counted.map(|count| crate::units::per_second(count, loaded_ns));
     let done = limit.done_per_s.or(of_layer)?;
     let share = done / limit.limit_per_s.max(1) as f64;
     let is_own_pace = is_own_pace(seen);

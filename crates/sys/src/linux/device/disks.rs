@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::mounts::{self, Mount};
 use super::{number_in, size_bytes};
 use crate::linux::holders::device_number;
+use crate::linux::kernel_text;
 
 /// Major and minor number.
 type Number = (u32, u32);
@@ -39,7 +40,7 @@ pub struct Disk {
 /// without a size, which are slots and not disks, are left out.
 #[must_use]
 pub fn disks() -> Vec<Disk> {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let swaps = kernel_text::read(Path::new("/proc/swaps")).unwrap_or_default();
     disks_in(Path::new("/sys/block"), &mounts::read(), &swaps, &number_of_path)
 }
 

@@ -1,11 +1,10 @@
 //! The mounts that this process sees, as `/proc/self/mountinfo` lists them; see proc(5).
 
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::super::statx;
+use super::super::{kernel_text, statx};
 
 /// File systems that another host serves.
 const REMOTE: [&str; 20] = [
@@ -74,12 +73,12 @@ impl Mount {
             return found;
         }
         for (name, value) in self.options.split(',').filter_map(|option| option.split_once('=')) {
-            let value = unescape(value);
             match name {
-                "upperdir" => found.upper = Some(value),
-                "lowerdir+" => found.lower.push(value),
-                "datadir+" => found.data.push(value),
-                "lowerdir" => found.add_lower(&value.to_string_lossy().replace("\\:", "\0")),
+                "upperdir" => found.upper = Some(unescape(value)),
+                "lowerdir+" => found.lower.push(unescape(value)),
+                "datadir+" => found.data.push(unescape(value)),
+                // The kernel escapes the backslash, too.
+                "lowerdir" => found.add_lower(&value.replace("\\134:", "\0").replace("\\:", "\0")),
                 _ => {}
             }
         }
@@ -104,12 +103,12 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Directories with colons between them; a NUL stands for a colon of a name.
+    /// Directories with colons between them, as the kernel writes them; a NUL stands for a colon of a name.
     fn add_lower(&mut self, marked: &str) {
         let (merged, data) = marked.split_once("::").unwrap_or((marked, ""));
         let split = |text: &str| -> Vec<PathBuf> {
             let parts = text.split(':').filter(|part| !part.is_empty());
-            parts.map(|part| PathBuf::from(part.replace('\0', ":"))).collect()
+            parts.map(|part| unescape(&part.replace('\0', ":"))).collect()
         };
         self.lower.extend(split(merged));
         self.data.extend(split(data));
@@ -168,7 +167,7 @@ pub fn of(path: &Path) -> Option<Mount> {
 /// All mounts, the deepest and latest last.
 #[must_use]
 pub fn read() -> Vec<Mount> {
-    parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+    parse(&kernel_text::read(Path::new("/proc/self/mountinfo")).unwrap_or_default())
 }
 
 /// The mounts that a text of `mountinfo` lists, the deepest and latest last.

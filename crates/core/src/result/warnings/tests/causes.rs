@@ -1,7 +1,7 @@
 //! Who took what the load needed: each cause, and neighbours that explain nothing.
 
 use super::*;
-use crate::beneath::{LayerKind, LimitKind, Stall};
+use crate::beneath::{Counters, LayerKind, LimitKind, Stall};
 use crate::measure::{LatencyHistogram, Slots};
 use crate::result::{Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess};
 
@@ -100,6 +100,23 @@ fn a_limit_of_io_that_was_reached_is_told_as_what_was_measured() {
     let warnings = said(found, |_| {});
     let found = only(&warnings, WarningKind::IoLimited);
     has(&found.evidence, &["allows 300 reads per second of vda", "307.5 there were"]);
+}
+
+/// 297 reads of a second were 272 per second, as the end was looked at 0.09 s late: the limit "may have been"
+/// measured.
+#[test]
+fn a_late_look_at_the_end_makes_no_rate_lower() {
+    let told = |cool_down_ns| {
+        let mut found =
+            Beneath { groups: vec![limited(LimitKind::ReadIops, 300, None)], ..beneath() };
+        let seen = Counters { read_ios: 297, read_bytes: 297 << 12, ..Counters::default() };
+        found.layers[0].seen = Some(seen);
+        found.counted_ns = SECOND / 100 * 109;
+        let warnings = said(found, |case| case.plan.spans[0].cool_down_ns = cool_down_ns);
+        only(&warnings, WarningKind::IoLimited).evidence.clone()
+    };
+    has(&told(0), &["297.0 there were: the limit was measured"]);
+    has(&told(SECOND), &["272.5 there were: the limit may have been measured"]);
 }
 
 /// "The limit was measured, and not the device" was said of 436 reads a second under a limit of 475, where
