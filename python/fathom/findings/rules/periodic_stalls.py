@@ -26,9 +26,10 @@ _MOST_TIME = 0.3
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell regular stalls of loads that do not pause by themselves."""
     for one in evidence.observed:
         rates = settled_rates(one.result)
-        if rates is None:
+        if rates is None or one.load.is_paced:
             continue
         stalled = rates < _STALLED_SHARE * np.median(rates)
         # The first interval of each stall.
@@ -58,6 +59,9 @@ RULE = Rule(
     _look,
     # Stalls are its subject, and no core at its limit makes any.
     explained_by=EXPLAINED - CORE_AT_ITS_LIMIT - STALLED,
-    fires_when="At least four times the rate fell below 30 % of its median, at regular distances.",
+    fires_when=(
+        "At least four times the rate fell below 30 % of its median, at regular distances, and no "
+        "rate or burst was requested."
+    ),
     place=250,
 )

@@ -1,0 +1,52 @@
+"""Rules that took for the storage's what the request or the result itself tells otherwise."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from fabricated import GIB, fabricated
+from fathom import Result
+from fathom.findings import TargetEvidence
+from fathom.findings.observed import Observed, observe
+from fathom.findings.search import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fathom.findings import Finding
+
+
+def changed(result: Result, change: Callable[[dict[str, Any]], object]) -> Result:
+    """Return a copy of a result that ``change`` has altered."""
+    raw = json.loads(json.dumps(dict(result.raw)))
+    change(raw)
+    return Result.from_json(json.dumps(raw))
+
+
+def asked(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the time span that was requested."""
+    span: dict[str, Any] = raw["request"]["profile"]["time_spans"][0]
+    return span
+
+
+def named(rule: str, results: Sequence[Result], raid: str | None = None) -> list[Finding]:
+    """Return what a rule finds."""
+    seen = [observe(one) for one in results]
+    shown = [one for one in seen if isinstance(one, Observed)]
+    found = apply(TargetEvidence("made-up.dat", shown, 16 * GIB, raid))
+    return [one for one in found if one.rule == rule]
+
+
+def test_the_pauses_of_bursts_are_no_stalls_of_the_device() -> None:
+    """Of -i40000 -j800 it said that the device stalls every 1.2 s."""
+
+    def in_bursts(raw: dict[str, Any]) -> None:
+        asked(raw)["targets"][0] |= {"burst_ios": 40_000, "think_ms": 800}
+
+    rates = np.full(120, 20_000.0)
+    rates[5::6] = 0
+    assert named("periodic-stalls", [fabricated(rates=rates)])
+    assert not named("periodic-stalls", [changed(fabricated(rates=rates), in_bursts)])
+    assert not named("periodic-stalls", [fabricated(rates=rates, rate={"iops": 20_000})])
