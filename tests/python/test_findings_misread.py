@@ -50,3 +50,23 @@ def test_the_pauses_of_bursts_are_no_stalls_of_the_device() -> None:
     assert named("periodic-stalls", [fabricated(rates=rates)])
     assert not named("periodic-stalls", [changed(fabricated(rates=rates), in_bursts)])
     assert not named("periodic-stalls", [fabricated(rates=rates, rate={"iops": 20_000})])
+
+
+def reads_and_writes(**load: object) -> list[Result]:
+    """Return reads and writes that are as fast as each other."""
+    rates = 500.0
+    return [fabricated(rates=rates, depth=32, write=write, **load) for write in (0, 100)]  # type: ignore[arg-type]
+
+
+def test_writes_at_a_requested_rate_say_nothing_of_the_penalty_of_raid() -> None:
+    """500 of 500 requested reads and writes: *The write penalty of RAID does not show*."""
+    assert named("raid-penalty-absent", reads_and_writes(), raid="raid5")
+    paced = reads_and_writes(rate={"iops": 500})
+    assert not named("raid-penalty-absent", paced, raid="raid5")
+
+
+def test_whole_stripes_and_sequential_writes_have_no_penalty() -> None:
+    """Of blocks of 8 MiB it said that *a small random write costs 4 I/Os*."""
+    assert named("raid-penalty-absent", reads_and_writes(block_bytes=65_536), raid="raid5")
+    for load in ({"block_bytes": 8 << 20}, {"block_bytes": 128 << 10}, {"random": 1}):
+        assert not named("raid-penalty-absent", reads_and_writes(**load), raid="raid5"), load

@@ -11,7 +11,7 @@ from fathom.units import rate_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.findings.observed import TargetEvidence
+    from fathom.findings.observed import Observed, TargetEvidence
 
 __all__ = ["RULE"]
 
@@ -19,6 +19,16 @@ __all__ = ["RULE"]
 _PENALTIES = {"raid4": 4, "raid5": 4, "raid6": 6, "raid10": 2, "raid1": 2}
 # The share of reads' rate beyond which the penalty is not there: twice what it would leave.
 _TWICE = 2
+# What is larger may fill a whole stripe, which costs no reads: chunks of md are rarely smaller.
+_SMALL_BYTES = 64 << 10
+_ALL_PERCENT = 100
+
+
+def _is_small_and_random(one: Observed) -> bool:
+    """Whether each write of a load costs the penalty, and nothing but the array limits it."""
+    load = one.load
+    is_random = load.random_percent == _ALL_PERCENT and load.is_direct
+    return is_random and not load.is_paced and load.block_bytes <= _SMALL_BYTES
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -26,9 +36,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     if penalty is None:
         return
     for family in evidence.families("write_percent", "is_write_through"):
-        loads = [one for one in family if one.load.random_percent and one.load.is_direct]
+        loads = [one for one in family if _is_small_and_random(one)]
         reads = [one for one in loads if one.load.write_percent == 0]
-        writes = [one for one in loads if one.load.write_percent == 100]  # noqa: PLR2004 - All.
+        writes = [one for one in loads if one.load.write_percent == _ALL_PERCENT]
         if not reads or not writes or reads[0].load.outstanding < penalty:
             continue
         read, write = (max(one.iops for one in some) for some in (reads, writes))
@@ -52,8 +62,8 @@ RULE = Rule(
     _look,
     explained_by=EXPLAINED,
     fires_when=(
-        "On an array of the kernel (md), random writes exceed twice what the penalty leaves of "
-        "the reads."
+        "On an array of the kernel (md), random writes of at most 64 KiB exceed twice what the "
+        "penalty leaves of the reads, and no rate or burst was requested."
     ),
     place=230,
 )
