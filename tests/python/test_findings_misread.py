@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from fabricated import GIB, fabricated
 from fathom import Result
-from fathom.findings import TargetEvidence
+from fathom.findings import TargetEvidence, find
 from fathom.findings.observed import Observed, observe
 from fathom.findings.search import apply
 
@@ -70,3 +70,30 @@ def test_whole_stripes_and_sequential_writes_have_no_penalty() -> None:
     assert named("raid-penalty-absent", reads_and_writes(block_bytes=65_536), raid="raid5")
     for load in ({"block_bytes": 8 << 20}, {"block_bytes": 128 << 10}, {"random": 1}):
         assert not named("raid-penalty-absent", reads_and_writes(**load), raid="raid5"), load
+
+
+def of_trims(done: int, failed: int, failed_writes: int = 0) -> Finding:
+    """Return what is said of a run of trims, without a read or write that completed."""
+
+    def with_trims(raw: dict[str, Any]) -> None:
+        (row,) = raw["time_spans"][0]["threads"][0]["targets"]
+        row["trim"] = row["write"] | {"ios": done, "errors": failed, "latency": None}
+        row["write"]["errors"] = failed_writes
+
+    (found,) = find([changed(fabricated(rates=0.0), with_trims)])
+    return found
+
+
+def test_trims_that_failed_are_not_hidden() -> None:
+    """Of 510 trims, of which 500 failed, it said: *10 trims did*, and no more."""
+    some = of_trims(10, 500)
+    assert (
+        some.evidence == "No read or write completed in 5.0 s; 10 trims did, and 500 trims failed."
+    )
+    assert "why I/Os failed" in some.remedy
+    every = of_trims(0, 500, 7)
+    assert every.title == "No I/O completed"
+    assert every.evidence == (
+        "No I/O completed in 5.0 s: all that came back failed (7 writes and 500 trims)."
+    )
+    assert "longer" not in every.remedy
