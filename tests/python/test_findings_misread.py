@@ -97,3 +97,45 @@ def test_trims_that_failed_are_not_hidden() -> None:
         "No I/O completed in 5.0 s: all that came back failed (7 writes and 500 trims)."
     )
     assert "longer" not in every.remedy
+
+
+def without_room(*kinds: str, ended_by: str | None = None, rates: float = 10_000.0) -> Finding:
+    """Return what is said of writes that failed so, in a run that did not come to its end."""
+
+    def with_faults(raw: dict[str, Any]) -> None:
+        (row,) = raw["time_spans"][0]["threads"][0]["targets"]
+        row["faults"] = [
+            {"operation": "write", "kind": kind, "ios": 1_500, "outside_ios": 0} for kind in kinds
+        ]
+        raw["time_spans"][0]["outcome"] = "interrupted"
+        if ended_by:
+            failure = {"kind": "no_space", "code": ended_by, "message": "A write failed."}
+            raw["failures"] = [failure]
+
+    found = find([changed(fabricated(write=100, rates=rates), with_faults)])
+    return next(one for one in found if one.rule == "no-room")
+
+
+def test_what_somebody_ended_was_not_ended_by_want_of_room() -> None:
+    """After Ctrl-C of a run with --on-error=continue: *which ended the run after 5.00 s*."""
+    found = without_room("ENOSPC")
+    assert "1,500 I/Os found no room to write (ENOSPC), and the run ended after 5.00 s" in (
+        found.evidence
+    )
+    ended = without_room("ENOSPC", ended_by="ENOSPC")
+    assert "(ENOSPC), which ended the run after 5.00 s" in ended.evidence
+    assert "which ended" not in without_room("ENOSPC", ended_by="EIO").evidence
+    assert "which ended" not in without_room("ENOSPC", rates=0.0).evidence
+
+
+def test_a_quota_is_no_full_file_system() -> None:
+    """Of EDQUOT alone it said ENOSPC, and to make room in a full file system."""
+    found = without_room("EDQUOT")
+    assert "no room to write (EDQUOT)" in found.evidence
+    assert "Raise the quota" in found.remedy
+    assert "full file system" not in found.remedy
+    both = without_room("ENOSPC", "EDQUOT")
+    assert "(EDQUOT and ENOSPC)" in both.evidence
+    assert "quota" in both.remedy
+    assert "make room" in both.remedy
+    assert "quota" not in without_room("ENOSPC").remedy

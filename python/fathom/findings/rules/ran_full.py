@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
-from fathom.units import NS_PER_S, counted
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE", "is_room_alone"]
 
-_FULL = frozenset({"ENOSPC", "EDQUOT"})
+_ROOM = {
+    "ENOSPC": "make room where the target lies (a full file system or a thin volume)",
+    "EDQUOT": "raise the quota by which the file system refused to write, or remove what counts "
+    "against it",
+}
+"""What to do about each kind of error by which a write finds no room."""
+_FULL = frozenset(_ROOM)
+_ENDED = "which ended the run"
+_AFTER = (
+    "write its whole range once (-w100 -Zr), and run it again; compare these figures with no other "
+    "run."
+)
 
 
 def _faults(run: Observed) -> list[Fault]:
@@ -31,28 +42,40 @@ def is_room_alone(run: Observed) -> bool:
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     for one in (*evidence.observed, *evidence.silent):
-        count = sum(f.ios + f.outside_ios for f in _faults(one) if f.kind in _FULL)
+        refused = [fault for fault in _faults(one) if fault.kind in _FULL]
+        count = sum(fault.ios + fault.outside_ios for fault in refused)
         if count:
+            kinds = sorted({fault.kind for fault in refused})
             yield Noticed(
-                f"{evidence.target}: {counted(count, 'I/O')} found no room to write (ENOSPC)"
-                f"{_cut_off(one)}.",
-                "Make room where the target lies (a full file system or a thin volume), write its "
-                "whole range once (-w100 -Zr), and run it again; compare these figures with no "
-                "other run.",
+                f"{evidence.target}: {count:,} I/O{'' if count == 1 else 's'} found no room to "
+                f"write ({' and '.join(kinds)}){_cut_off(one)}.",
+                _remedy(kinds),
                 "certain",
                 (one,),
                 count,
             )
 
 
+def _remedy(kinds: list[str]) -> str:
+    room = "; ".join(_ROOM[kind] for kind in kinds)
+    return f"{room[0].upper()}{room[1:]}; {_AFTER}"
+
+
 def _cut_off(run: Observed) -> str:
     """Say what the figures of the run are, then."""
     span = run.result.time_spans[0]
+    if not span.total.ios:
+        before = f", {_ENDED} before a read or write completed"
+        return before if _was_ended(run) else ", and no read or write completed"
     if span.complete:
         return ", and the figures are those of the other I/Os"
-    if not span.total.ios:
-        return ", and the run ended before anything was measured"
-    return f", which ended the run after {span.measured_ns / NS_PER_S:.2f} s of measured time"
+    ended = _ENDED if _was_ended(run) else "and the run ended"
+    return f", {ended} after {span.measured_ns / NS_PER_S:.2f} s of measured time"
+
+
+def _was_ended(run: Observed) -> bool:
+    """Whether it was the lack of room that ended a run: a run that goes on has no failure."""
+    return any(one.get("code") in _FULL for one in run.result.raw.get("failures", ()))
 
 
 RULE = Rule(
