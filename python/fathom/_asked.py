@@ -11,7 +11,14 @@ from fathom.units import size_words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["AskedLoad", "WorkingSet", "asked_load", "working_set", "working_set_bytes"]
+__all__ = [
+    "AskedLoad",
+    "WorkingSet",
+    "asked_load",
+    "depth_of",
+    "working_set",
+    "working_set_bytes",
+]
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,22 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
     rates = [target["rate"] or target.get("burst_ios") for target in targets]
     return AskedLoad(
         threads=span["thread_count"] or sum(target["threads"] for target in targets),
-        depth=span["request_count"] or max(target["outstanding"] for target in targets),
+        depth=depth_of(span),
         block_bytes=round(max(_block_bytes(target) for target in targets)),
         write_percent=mean([target["write_percent"] for target in targets]),
         random_percent=mean([target["access"]["random_percent"] for target in targets]),
         is_paced=any(rates) or bool(request.get("options", {}).get("total_iops")),
     )
+
+
+def depth_of(span: Mapping[str, Any]) -> int:
+    """Return how many I/Os each thread of a time span is to keep outstanding, at most.
+
+    Only threads that share the targets (``-F``) count them over all targets (``-O``).
+    """
+    if span["thread_count"] and span["request_count"]:
+        return int(span["request_count"])
+    return int(max(target["outstanding"] for target in span["targets"]))
 
 
 def _block_bytes(target: Mapping[str, Any]) -> float:

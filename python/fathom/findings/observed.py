@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import asked_load, working_set
+from fathom._asked import asked_load, depth_of, working_set
 from fathom.hosts import host_figures
 from fathom.units import size_words
 
@@ -222,7 +222,7 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         random_percent=asked["access"]["random_percent"],
         write_percent=asked["write_percent"],
         threads=spans[0]["thread_count"] or asked["threads"],
-        depth=spans[0]["request_count"] or asked["outstanding"],
+        depth=depth_of(spans[0]),
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
