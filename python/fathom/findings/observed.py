@@ -60,6 +60,7 @@ class Noticed:
 class Load:
     """What was asked of one target; ``depth`` is what each thread keeps outstanding.
 
+    Of an engine that serves one I/O at a time that is 1, whatever was asked of it.
     ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
     by its range, stride, alignment, order and starts: of hosts that split it, all together.
     ``hosts`` is how many measured to the end, each with all these threads.
@@ -222,13 +223,22 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         random_percent=asked["access"]["random_percent"],
         write_percent=asked["write_percent"],
         threads=spans[0]["thread_count"] or asked["threads"],
-        depth=depth_of(spans[0]),
+        depth=1 if _serves_one_at_a_time(result) else depth_of(spans[0]),
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
         is_paced=asked_load(result.raw["request"]).is_paced,
         working_set_bytes=working_set(result.raw).bytes if result.raw["time_spans"] else 0,
         hosts=sum(host.lost is None for host in host_figures(result)) or 1,
     )
+
+
+def _serves_one_at_a_time(result: Result) -> bool:
+    """Whether no thread had more than one I/O in flight, as its engine waits for each."""
+    span = result.raw["time_spans"][0]
+    names = {thread["backend"]["name"] for thread in span["threads"]}
+    (asked, *_others) = result.raw["request"]["profile"]["time_spans"][0]["targets"]
+    waiting = {"sync", "mmap"} | ({"libaio"} if asked["caching"] == "cached" else set())
+    return bool(names) and names <= waiting
 
 
 def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:
