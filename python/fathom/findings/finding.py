@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathom.findings.causes import NOTHING
 from fathom.findings.observed import Confidence, Noticed
@@ -46,7 +46,7 @@ class Finding:
     target
         The path that was measured.
     evidence
-        A sentence with numbers and units: of the worst case, if there are several.
+        A sentence with numbers and units: of one case, if there are several (``shown``).
     remedy
         What to do about it.
     confidence
@@ -54,11 +54,14 @@ class Finding:
     source
         Where the rule comes from.
     cases
-        All that was noticed, the worst first.
+        All that was noticed, the surest first, and of these the worst.
     run_count, judged_count
         Of how many runs it is so, and how many were looked at; 0 if it is about all together.
     left_out_count
         How many runs were not looked at, as another cause explains their figures.
+    shown
+        What of several cases the evidence is: the worst, or the surest where some are surer; empty
+        if nobody knows which is worse.
 
     """
 
@@ -73,6 +76,7 @@ class Finding:
     run_count: int = 0
     judged_count: int = 0
     left_out_count: int = 0
+    shown: Literal["", "worst", "surest"] = ""
 
     @property
     def where(self) -> str:
@@ -81,7 +85,7 @@ class Finding:
             return ""
         ids = sorted({run for case in self.cases for run in case.run_ids})
         which = f" ({numbers_words(ids)})" if ids else ""
-        worst = "; the worst is shown" if len(self.cases) > 1 else ""
+        shown = f"; the {self.shown} is shown" if self.shown else ""
         others = self.left_out_count
         left_out = (
             f" {counted(others, 'other')} {'is' if others == 1 else 'are'} not looked at: another "
@@ -90,7 +94,7 @@ class Finding:
             else ""
         )
         return (
-            f"In {self.run_count} of {counted(self.judged_count, 'run')}{which}{worst}.{left_out}"
+            f"In {self.run_count} of {counted(self.judged_count, 'run')}{which}{shown}.{left_out}"
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathom._claims import CONFIDENCES
 from fathom._provenance import memory_bytes
+from fathom.findings._weights import UNKNOWN
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
 from fathom.findings.rules import collected
@@ -80,7 +81,7 @@ def _title(rule: Rule, noticed: Sequence[Noticed]) -> str:
 
 
 def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -> Finding:
-    """Return all that a rule noticed as one finding, which tells the worst of it."""
+    """Return all that a rule noticed as one finding, which tells the surest and worst."""
     ordered = sorted(noticed, key=lambda one: (CONFIDENCES.index(one.confidence), -one.weight))
     worst = ordered[0]
     cases: dict[str, dict[int, None]] = {}
@@ -99,4 +100,13 @@ def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -
         run_count=len({id(run) for one in ordered for run in one.runs}),
         judged_count=len(evidence.observed) + len(evidence.silent),
         left_out_count=evidence.left_out_count,
+        shown=_shown(ordered) if len(cases) > 1 else "",
     )
+
+
+def _shown(ordered: Sequence[Noticed]) -> Literal["", "worst", "surest"]:
+    """Return what the first of several is; nothing if it is like the others, or nobody knows."""
+    if len({one.confidence for one in ordered}) > 1:
+        return "surest"
+    weights = {one.weight for one in ordered}
+    return "worst" if len(weights) > 1 and UNKNOWN not in weights else ""

@@ -22,7 +22,8 @@
                         "higher_is_better"}],
         "findings": [{"rule", "title", "target", "evidence", "remedy", "confidence", "source",
                       "cases": [{"evidence", "run_ids"}], the worst first,
-                      "run_count", "judged_count"}], one of each rule,
+                      "run_count", "judged_count", "left_out_count",
+                      "shown": "" | "worst" | "surest"}], one of each rule,
         "knees": {"random": depth, "sequential": depth},
         "steady": null | {"rounds", "is_steady": by the window rule, "is_exhausted",
                    "lacks": null | what the preconditioning lacks, "points": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings._weights import weighed
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
@@ -18,7 +19,7 @@ __all__ = ["RULE"]
 
 def _look(evidence: TargetEvidence) -> Iterable[Noticed]:
     """Take the engine's word for it: the kernel counts what it sends again."""
-    return evidence.warned("certain", "retransmits")
+    return weighed(evidence, "certain", "retransmits")
 
 
 RULE = Rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings._weights import weighed
 from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.findings.observed import CHANGED
@@ -23,7 +24,7 @@ _EXPLAINED = EXPLAINED - CORE_AT_ITS_LIMIT
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stolen CPU time, and runs of the same load that do not agree."""
-    yield from evidence.warned("certain", "cpu_stolen", unit="%")
+    yield from weighed(evidence, "certain", "cpu_stolen")
     for family in evidence.without(_EXPLAINED).alike():
         rates = [one.iops for one in family]
         if max(rates) >= CHANGED * min(rates):

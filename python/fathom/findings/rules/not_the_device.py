@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._beneath import FirstLayer
+from fathom.findings._weights import weighed
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 from fathom.units import size_words
@@ -32,7 +33,7 @@ _REACHED = 0.9
 
 def _look(evidence: TargetEvidence) -> Iterable[Noticed]:
     """Take the engine's word for it: it read the counters of every layer."""
-    for one in evidence.warned("certain", "not_the_device"):
+    for one in weighed(evidence, "certain", "not_the_device"):
         known = (title for title in _NAMED if one.evidence.startswith(title))
         own = _by_the_file_system(one.runs[0])
         told = one if own is None else replace(one, evidence=own[0], remedy=own[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.findings._weights import weighed
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Noticed, Rule
 
@@ -18,8 +19,8 @@ __all__ = ["RULE"]
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Take the engine's word for it: it looked while it measured; zeros first."""
     for kind in ("all_zero_data", "unwritten_extents"):
-        # Runs that write leave less of it to those behind them, so the first tells most.
-        yield from evidence.warned("certain", kind)
+        # Of shares that are alike the first run tells most: those that write leave less of it.
+        yield from weighed(evidence, "certain", kind)
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
+from fathom.findings._weights import weighed
 from fathom.findings.causes import HOST_IN_THE_WAY, NOTHING, OTHERS_ANSWERED
 from fathom.findings.finding import Rule
 from fathom.findings.rules.ran_full import is_room_alone
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["NO_FINDING", "RULES"]
 
 
-def _warned(
-    confidence: Confidence, *kinds: str, unit: str = ""
-) -> Callable[[TargetEvidence], Iterable[Noticed]]:
-    """Return a look for warnings of these kinds; the greatest number of ``unit`` is the worst."""
-    return lambda evidence: evidence.warned(confidence, *kinds, unit=unit)
+def _warned(confidence: Confidence, *kinds: str) -> Callable[[TargetEvidence], Iterable[Noticed]]:
+    """Return a look for warnings of these kinds."""
+    return lambda evidence: weighed(evidence, confidence, *kinds)
 
 
 _WAITED = frozenset({"cpu_contended", "cpu_stolen"})
@@ -35,7 +34,7 @@ _OLDEST_S = re.compile(r"the oldest for ([\d.,]*\d) s\b")
 def _stalled(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stalls that no wait for a CPU explains: what is ready is not seen without one."""
     kinds = ("stalled", "stalled_at_end", "no_io_completed")
-    for one in evidence.warned("certain", *kinds, unit="s"):
+    for one in weighed(evidence, "certain", *kinds):
         (run,) = one.runs
         if run.warned & _WAITED and _stalled_s(run, one) <= _waited_s(run):
             continue
@@ -71,13 +70,13 @@ _NEAR = "the limit may have been measured"
 
 def _limited(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell of limits that were reached; one that is only near may be a chance."""
-    for one in evidence.warned("certain", "io_limited"):
+    for one in weighed(evidence, "certain", "io_limited"):
         yield replace(one, confidence="likely") if _NEAR in one.evidence else one
 
 
 def _failed(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell of I/Os that failed for another reason than that there was no room."""
-    for one in evidence.warned("certain", "io_errors"):
+    for one in weighed(evidence, "certain", "io_errors"):
         (run,) = one.runs
         if not is_room_alone(run):
             yield one
@@ -126,7 +125,7 @@ RULES = (
         "cpu-throttled",
         "A CPU quota was measured",
         "Linux kernel documentation, CFS bandwidth control; the engine's warning cpu_throttled",
-        _warned("certain", "cpu_throttled", unit="%"),
+        _warned("certain", "cpu_throttled"),
         explained_by=NOTHING,
         fires_when="A quota stopped the process in at least 5 % of its periods.",
         place=60,
@@ -136,7 +135,7 @@ RULES = (
         "cpu-contended",
         "Other processes took the CPUs",
         "Linux kernel documentation, scheduler statistics; the engine's warning cpu_contended",
-        _warned("certain", "cpu_contended", unit="%"),
+        _warned("certain", "cpu_contended"),
         explained_by=NOTHING,
         fires_when=(
             "Threads of load waited for a CPU for a tenth of their time, while others used at "
@@ -240,7 +239,7 @@ RULES = (
         "suspended",
         "The measuring process was suspended for a time",
         "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
-        _warned("certain", "suspended", unit="s"),
+        _warned("certain", "suspended"),
         explained_by=NOTHING,
         fires_when=(
             "The engine saw that nothing of it ran for half a second or longer, or for a tenth of "
@@ -275,7 +274,7 @@ RULES = (
         "idle-between-ios",
         "The load paused between its I/Os",
         "Little's law: what is outstanding; the engine's warning idle_between_ios",
-        _warned("certain", "idle_between_ios", unit="%"),
+        _warned("certain", "idle_between_ios"),
         explained_by=NOTHING,
         fires_when="Fewer I/Os were in flight than were requested, and no rate or burst says so.",
         place=75,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._beneath import FirstLayer, Origin, caches_in_pages, first_fetches, first_shares
+from fathom.findings._weights import weighed
 from fathom.findings.causes import NOTHING
 from fathom.findings.finding import Rule
 
@@ -32,7 +33,7 @@ _HELD = re.compile(r"held ([\d.]+) %")
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    for one in evidence.warned("possible", "page_cache"):
+    for one in weighed(evidence, "possible", "page_cache"):
         (run,) = one.runs
         origin = next(iter(_origins(run)), None)
         sure = _confidence(run, one.evidence, origin)

@@ -167,6 +167,7 @@ def _merged(mine: Sequence[Mapping[str, Any]]) -> Finding:
         run_count=first.get("run_count", 0),
         judged_count=first.get("judged_count", 0),
         left_out_count=first.get("left_out_count", 0),
+        shown=first.get("shown", ""),
     )
 
 
