@@ -139,3 +139,33 @@ def test_a_quota_is_no_full_file_system() -> None:
     assert "quota" in both.remedy
     assert "make room" in both.remedy
     assert "quota" not in without_room("ENOSPC").remedy
+
+
+FULL = ("core_saturated", "CPU 0 was 99.7 % busy.")
+
+
+def sharing(threads: int, **made: object) -> Result:
+    """Return a result of a load whose threads share all targets (-F)."""
+    result = fabricated(**made)  # type: ignore[arg-type]
+    return changed(result, lambda raw: asked(raw).update(thread_count=threads))
+
+
+def test_threads_that_share_all_targets_are_set_by_their_own_flag() -> None:
+    """Of a load with -F1 it said *use 2 threads (-t2)*, which DiskSpd refuses beside -F."""
+    full = sharing(1, idle_percent=(0.3, 97.0, 97.0), warnings=[FULL])
+    (alone,) = named("core-bound", [full])
+    assert "(-F2)" in alone.remedy
+    (measured,) = named("core-bound", [full, sharing(2, rates=20e3)])
+    assert measured.remedy == "Use 2 threads (-F2)."
+    plain = fabricated(idle_percent=(0.3, 97.0, 97.0), warnings=[FULL])
+    assert "(-t2)" in named("core-bound", [plain])[0].remedy
+
+
+def test_many_cores_that_idle_a_little_are_room_for_more_threads() -> None:
+    """Of 15 cores that were idle for 49 %: *more threads will not help*."""
+    (room,) = named("core-bound", [fabricated(idle_percent=[0.3] + 15 * [49.0], warnings=[FULL])])
+    assert "Together they were idle like 7.4 whole ones." in room.evidence
+    assert "will" not in room.evidence
+    assert "Measure with more threads" in room.remedy
+    (full,) = named("core-bound", [fabricated(idle_percent=[0.3] + 3 * [30.0], warnings=[FULL])])
+    assert "less than one core, so that more threads will hardly help" in full.evidence

@@ -17,6 +17,7 @@ __all__ = ["RULE"]
 
 _IDLE_PERCENT = 50.0
 _HELPED = 1.10
+_FASTER = "Use larger blocks (-b), a faster host, or stop what is busy on it and serves no target."
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -59,6 +60,22 @@ def _idle(one: Observed) -> int:
     return sum(idle >= _IDLE_PERCENT for idle in _cpus(one))
 
 
+def _idle_cores(one: Observed) -> float:
+    """Return how many whole cores could have taken more: the parts of all cores that idled."""
+    return sum(_cpus(one)) / 100
+
+
+def _together_words(one: Observed) -> str:
+    """Say how much cores idled together, where none idled for half of the time."""
+    return "" if _idle(one) else f"Together they were idle like {_idle_cores(one):.1f} whole ones. "
+
+
+def _flag(one: Observed) -> str:
+    """Return the flag that sets the threads of a load: DiskSpd takes -F or -t, and not both."""
+    span = one.result.raw["request"]["profile"]["time_spans"][0]
+    return "-F" if span["thread_count"] else "-t"
+
+
 def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
     """Return the runs with more threads at the same depth of each, or with it divided among more.
 
@@ -81,40 +98,41 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
     ``remedy`` is the engine's own.
     """
     if more:
-        best = max(more, key=lambda one: one.iops)
-        gain = best.iops / worst.iops
-        words = (
-            f"{counted(best.load.threads, 'thread')} with {best.load.depth} outstanding each "
-            f"gave {gain:.2f} "
-            f"times its {rate_words(worst.iops)} IOPS"
-        )
-        if gain >= _HELPED:
-            return (
-                f"{words}: more threads help.",
-                f"Use {best.load.threads} threads (-t{best.load.threads}).",
-            )
-        return (
-            f"{words}: more threads do not help.",
-            "More threads do not help: use larger blocks (-b), or a faster host.",
-        )
+        return _measured(worst, max(more, key=lambda one: one.iops))
+    return _by_idle_cores(worst, remedy) if _cpus(worst) else ("", remedy)
+
+
+def _measured(worst: Observed, best: Observed) -> tuple[str, str]:
+    gain = best.iops / worst.iops
+    words = (
+        f"{counted(best.load.threads, 'thread')} with {best.load.depth} outstanding each gave "
+        f"{gain:.2f} times its {rate_words(worst.iops)} IOPS"
+    )
+    if gain >= _HELPED:
+        use = f"Use {best.load.threads} threads ({_flag(best)}{best.load.threads})."
+        return f"{words}: more threads help.", use
+    return (
+        f"{words}: more threads do not help.",
+        "More threads do not help: use larger blocks (-b), or a faster host.",
+    )
+
+
+def _by_idle_cores(worst: Observed, remedy: str) -> tuple[str, str]:
     threads = worst.load.threads
-    if not _cpus(worst):
-        return ("", remedy)
-    if _idle(worst) and threads < len(_cpus(worst)):
+    if not _idle(worst) and _idle_cores(worst) < 1:
         return (
-            "No run with more threads tells whether they help; idle cores suggest that they do.",
-            f"Measure with more threads (-t{2 * threads}), so that idle cores take part.",
+            "All together were idle for less than one core, so that more threads will hardly help.",
+            _FASTER,
         )
-    if _idle(worst):
+    if threads >= len(_cpus(worst)):
         # It is not for want of threads that a core idles.
         return (
             "There is a thread for each core, so that more threads bring in no idle ones.",
             remedy,
         )
-    return (
-        "No core was half idle, so that more threads will not help.",
-        "Use larger blocks (-b), a faster host, or stop what is busy on it and serves no target.",
-    )
+    more = f"Measure with more threads ({_flag(worst)}{2 * threads})"
+    unknown = "No run with more threads tells whether they help; idle cores suggest that they do."
+    return f"{_together_words(worst)}{unknown}", f"{more}, so that idle cores take part."
 
 
 RULE = Rule(
