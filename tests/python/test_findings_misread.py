@@ -169,3 +169,26 @@ def test_many_cores_that_idle_a_little_are_room_for_more_threads() -> None:
     assert "Measure with more threads" in room.remedy
     (full,) = named("core-bound", [fabricated(idle_percent=[0.3] + 3 * [30.0], warnings=[FULL])])
     assert "less than one core, so that more threads will hardly help" in full.evidence
+
+
+def test_runs_of_the_page_cache_are_not_called_those_of_the_device() -> None:
+    """*Of the runs that the device answered*, it said of one that the page cache answered."""
+    memory = fabricated(size=GIB, warnings=[("not_the_device", "It lies in memory.")])
+    held = ("page_cache", "9 reads went through the page cache, which held 100.0 % of the 256 MiB.")
+    (found,) = named("working-set-small", [memory, fabricated(size=GIB // 4, warnings=[held])])
+    assert found.evidence.startswith(
+        "The greatest working set, without 1 run that the device did not answer, was 256 MiB;"
+    )
+
+
+def test_a_size_that_is_written_alike_is_not_less() -> None:
+    """*The greatest working set was 4 GiB; measure at least 4 GiB*."""
+
+    def found(size_bytes: int) -> list[Finding]:
+        def reach(raw: dict[str, Any]) -> None:
+            raw["time_spans"][0]["targets"][0]["working_set_bytes"] = size_bytes
+
+        return named("working-set-small", [changed(fabricated(size=5 * GIB), reach)])
+
+    assert not found(4 * GIB - 65_536)
+    assert found(4 * GIB - (64 << 20))
