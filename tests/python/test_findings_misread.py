@@ -192,3 +192,35 @@ def test_a_size_that_is_written_alike_is_not_less() -> None:
 
     assert not found(4 * GIB - 65_536)
     assert found(4 * GIB - (64 << 20))
+
+
+def test_a_run_with_stop_steady_is_not_advised_to_set_it() -> None:
+    """It had --stop-steady, and was to *measure longer (-d, --stop-steady)*."""
+
+    def remedy(cause: str | None) -> str:
+        def until_steady(raw: dict[str, Any]) -> None:
+            rule = {"intervals": 5, "range_milli": 20_000, "slope_milli": 10_000}
+            asked(raw).setdefault("stop", {})["steady"] = rule
+            told = {"interval_ns": 10**9, "intervals": 9, "steady": None, "confidence": None}
+            raw["time_spans"][0]["stop"] = told | {"cause": cause} if cause else None
+
+        unsteady = fabricated(rates=np.linspace(15e3, 7e3, 100))
+        (found,) = named("not-steady", [changed(unsteady, until_steady)])
+        return found.remedy
+
+    for cause in ("duration", None):
+        assert remedy(cause).startswith("Measure longer (-d, the longest time")
+    assert remedy("steady").startswith("Warm up for longer (-W)")
+
+
+def test_a_run_whose_credits_were_used_up_has_no_noisy_neighbour() -> None:
+    """*Somebody else was busy*, of 10,000 and then 2,996 IOPS beside a run of 3,000."""
+    rates = np.full(100, 10_000.0)
+    rates[40:] *= 0.2996
+    rates *= 1 + 0.01 * np.random.default_rng(1).standard_normal(100)
+    step, low = fabricated(rates=rates), fabricated(rates=3_000.0)
+    assert named("burst-credits", [step, low])
+    assert not named("noisy-neighbour", [step, low])
+    # It still is said of runs that nothing explains.
+    (found,) = named("noisy-neighbour", [step, low, fabricated(rates=2_000.0)])
+    assert found.run_count == 2

@@ -8,6 +8,7 @@ from fathom.findings._weights import weighed
 from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, NOTHING
 from fathom.findings.finding import Noticed, Rule
 from fathom.findings.observed import CHANGED
+from fathom.findings.rules.burst_credits import step_of
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ _EXPLAINED = EXPLAINED - CORE_AT_ITS_LIMIT
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stolen CPU time, and runs of the same load that do not agree."""
     yield from weighed(evidence, "certain", "cpu_stolen")
-    for family in evidence.without(_EXPLAINED).alike():
+    for alike in evidence.without(_EXPLAINED).alike():
+        # A step down within a run is a finding of its own, which explains its rate.
+        family = [one for one in alike if step_of(one) is None]
+        if len(family) < 2:  # noqa: PLR2004 - A pair.
+            continue
         rates = [one.iops for one in family]
         if max(rates) >= CHANGED * min(rates):
             yield Noticed(

@@ -25,6 +25,8 @@ _PERCENT = 100
 # As of the SNIA's rule.
 _RANGE_PERCENT, _FIT_PERCENT = 20, 10
 _LONGER = "Measure longer (-d, --stop-steady)"
+_LONGER_AT_MOST = "Measure longer (-d, the longest time that --stop-steady is waited for)"
+_LATER = "Warm up for longer (-W), as --stop-steady judges the last window alone"
 _PRECONDITIONED = "and precondition the device for writes"
 _QUIET = (
     "Measure again without what the other findings say of these runs; only then is it the device's."
@@ -64,7 +66,17 @@ def _remedy(one: Observed) -> str:
     """Return what to do: what other findings say comes first, and only writes wear a device."""
     if one.warned & (_DISTURBED | STALLED):
         return _QUIET
-    return f"{_LONGER}, {_PRECONDITIONED}." if one.load.write_percent > 0 else f"{_LONGER}."
+    longer = _longer(one)
+    return f"{longer}, {_PRECONDITIONED}." if one.load.write_percent > 0 else f"{longer}."
+
+
+def _longer(one: Observed) -> str:
+    """Return how to get to a steady rate: a rule that ends the run may be set already."""
+    rules = one.result.raw["request"]["profile"]["time_spans"][0].get("stop") or {}
+    if not rules.get("steady"):
+        return _LONGER
+    stop = one.result.time_spans[0].stop
+    return _LATER if stop is not None and stop.cause == "steady" else _LONGER_AT_MOST
 
 
 RULE = Rule(
