@@ -1,7 +1,8 @@
-"""What a request asks of its first time span, in numbers."""
+"""What a request asks of its first time span: numbers, and what shapes the load besides."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,58 @@ from typing import TYPE_CHECKING, Any
 from fathom.units import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 __all__ = [
     "AskedLoad",
+    "Shape",
     "WorkingSet",
     "asked_load",
     "depth_of",
+    "shape_of",
     "working_set",
     "working_set_bytes",
 ]
+
+# What a load has in numbers of its own, what is no load (names, times, seeds, statistics), and
+# what is made of a target before the load begins.
+_NO_SHAPE_OF_TARGET = frozenset(
+    {
+        "path",
+        "block_bytes",
+        "base_bytes",
+        "limit_bytes",
+        "create_bytes",
+        "write_through",
+        "thread_stride_bytes",
+        "outstanding",
+        "write_percent",
+        "threads",
+        "weight",
+    }
+)
+_NO_SHAPE_OF_SPAN = frozenset(
+    {
+        "measure_latency",
+        "interval_series",
+        "duration_s",
+        "warm_up_s",
+        "cool_down_s",
+        "thread_count",
+        "request_count",
+        "interval_ms",
+        "random_seed",
+        "stop",
+        "faults",
+        "targets",
+    }
+)
+_NO_SHAPE_OF_OPTIONS = frozenset({"remove_created", "interval_latency", "verify_journal"})
+_OF_WRITES = frozenset({"write_data", "flush"})
+_EXTENSIONS_OF_WRITES = frozenset(
+    {"write_pattern", "write_block_mix", "sync", "compress_percent", "dedupe_percent"}
+)
+_PATTERNS = ("read_pattern", "write_pattern")
 
 
 @dataclass(frozen=True)
@@ -166,3 +209,80 @@ def working_set_bytes(asked: Mapping[str, Any], found: Sequence[Mapping[str, Any
         return int(told)
     size = int(found[0]["size_bytes"])
     return max(min(int(asked["limit_bytes"]) or size, size) - int(asked["base_bytes"]), 0)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a load is beside its numbers; loads are the same only where these are equal.
+
+    Attributes
+    ----------
+    place
+        Where it begins, and its directions and threads in it: with the working set, its range.
+    of_writes
+        How writes are made: their data, how often they are synced, their own order and sizes;
+        empty of reads alone.
+    other
+        All else: rates, bursts, skew, distribution, mixes, the engine, CPUs and hints.
+
+    """
+
+    place: str
+    of_writes: str
+    other: str
+
+
+def shape_of(request: Mapping[str, Any]) -> Shape:
+    """Return the shape of a request in its JSON form, that of its first time span and target."""
+    span = request["profile"]["time_spans"][0]
+    target = span["targets"][0]
+    more = target.get("extensions") or {}
+    writes = target["write_percent"] or more.get("trim_percent")
+    return Shape(
+        place=_words(_place(target, more)),
+        of_writes=_words(_of_writes(target, more)) if writes else "",
+        other=_words(
+            [
+                _without(target, _NO_SHAPE_OF_TARGET | _OF_WRITES | {"extensions"}),
+                _without(_without_ranges(more), _EXTENSIONS_OF_WRITES),
+                _without(span, _NO_SHAPE_OF_SPAN),
+                _without(request.get("options") or {}, _NO_SHAPE_OF_OPTIONS),
+            ]
+        ),
+    )
+
+
+def _place(target: Mapping[str, Any], more: Mapping[str, Any]) -> list[object]:
+    ranges = [(more.get(name) or {}).get("range") for name in _PATTERNS]
+    return [target["base_bytes"], target["thread_stride_bytes"], *ranges]
+
+
+def _of_writes(target: Mapping[str, Any], more: Mapping[str, Any]) -> list[object]:
+    own = {name: target.get(name) for name in _OF_WRITES}
+    return [own, {name: _without_ranges(more).get(name) for name in _EXTENSIONS_OF_WRITES}]
+
+
+def _without_ranges(more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return extensions of which patterns have no range: that is their place."""
+    orders = {name: _without(more.get(name) or {}, {"range"}) for name in _PATTERNS}
+    return {**more, **orders}
+
+
+def _without(known: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in known.items() if name not in names}
+
+
+def _words(value: object) -> str:
+    """Return a value as text; what is off is left out, as older results do not name it."""
+    return json.dumps(_told(value), sort_keys=True)
+
+
+def _told(value: object) -> object:
+    if isinstance(value, dict):
+        told = {name: _told(one) for name, one in value.items()}
+        return {name: one for name, one in told.items() if not _is_off(one)}
+    return [_told(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _is_off(value: object) -> bool:
+    return value is None or value is False or value in ("", [], {})

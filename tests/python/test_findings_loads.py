@@ -9,8 +9,9 @@ import pytest
 from fabricated import fabricated
 from fathom import Result
 from fathom._asked import asked_load
-from fathom.findings import find
+from fathom.findings import TargetEvidence, find
 from fathom.findings.observed import observe
+from fathom.findings.search import apply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,3 +87,85 @@ def test_an_engine_that_waits_for_each_io_has_one_outstanding(
 ) -> None:
     result = through(fabricated(threads=2, depth=8, caching=caching), engine)
     assert load_of(result).outstanding == 2 * depth
+
+
+def rules(*results: Result) -> set[str]:
+    return {one.rule for one in find(results)}
+
+
+UNLIKE: dict[str, dict[str, Any]] = {
+    "sync": {"extensions": {"sync": {"every_writes": 1, "data_only": False}}},
+    "skew": {"options": {"skew": {"zipf": {"theta_milli": 1200}}}},
+    "engine": {"options": {"engine": "libaio"}},
+    "verify": {"options": {"verify": True}},
+    "data": {"write_data": {"source": "zero", "fresh_random": False}},
+    "distribution": {"distribution": {"percent": [{"io_percent": 90, "length": 10}]}},
+    "mix": {"extensions": {"block_mix": [{"block_bytes": 8192, "io_percent": 100}]}},
+    "order": {"extensions": {"read_pattern": {"order": "sequential"}}},
+    "trims": {"extensions": {"trim_percent": 30}},
+    "CPUs": {"span": {"cpus": [{"group": 0, "index": 0}]}},
+    "place": {"base_bytes": 1 << 30},
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_loads_that_differed_counted_as_the_same_load(name: str) -> None:
+    """The same load gave 900 and 9,000 IOPS, it said: of --fsync=1, and of none."""
+    slow, quick = fabricated(write=50, rates=900.0), fabricated(write=50, rates=9000.0)
+    assert "noisy-neighbour" in rules(slow, quick)
+    assert "noisy-neighbour" not in rules(asked(slow, **UNLIKE[name]), quick)
+    # Two runs of it do not agree all the same.
+    both = [asked(one, **UNLIKE[name]) for one in (slow, quick)]
+    assert "noisy-neighbour" in rules(*both)
+
+
+ALIKE: dict[str, dict[str, Any]] = {
+    "seed and time": {"span": {"random_seed": 7, "duration_s": 60, "measure_latency": False}},
+    "end": {"span": {"stop": {"ios": 100, "pass": False}}},
+    "size": {"create_bytes": 1 << 30},
+    "removal": {"options": {"remove_created": True, "interval_latency": True}},
+    "what older results do not name": {
+        "span": {"tuning": {"ring": None}, "cpu_order": {"core_first": False}},
+        "extensions": {"block_mix": [], "read_pattern": None, "sync": None},
+    },
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_is_no_matter_of_the_load_makes_no_other_load(name: str) -> None:
+    one, other = fabricated(rates=900.0), asked(fabricated(rates=9000.0), **ALIKE[name])
+    assert load_of(one) == load_of(other)
+    assert "noisy-neighbour" in rules(one, other)
+
+
+def test_data_that_reads_alone_never_write_make_no_other_load() -> None:
+    zeros = {"source": "zero", "fresh_random": False}
+    assert load_of(asked(fabricated(), write_data=zeros)) == load_of(fabricated())
+
+
+def test_two_rates_of_a_schedule_were_two_rates_of_the_device() -> None:
+    """-g500i and -g2000i: "the same load gave 500 and 2,000 IOPS"."""
+    paced = [fabricated(rate={"iops": rate}, rates=float(rate)) for rate in (500, 2000)]
+    assert rules(*paced) <= {"working-set-small"}
+    # One that the device did not keep to is judged by what is said of that alone.
+    behind = fabricated(rate={"iops": 2000}, rates=900.0)
+    assert "noisy-neighbour" not in rules(paced[1], behind)
+
+
+def test_a_rate_was_the_cache_of_a_drive() -> None:
+    """8 GiB at 100 IOPS and 64 GiB at 9,000: waits for others, not for a cache that misses."""
+    small = fabricated(limit=8 << 30, latency_ns=100.0)
+    large = fabricated(latency_ns=400.0)
+    assert "device-cache" in rules(small, large)
+    slow, quick = ({"rate": {"iops": iops}} for iops in (100, 9000))
+    assert "device-cache" not in rules(asked(small, **slow), asked(large, **quick))
+    assert "device-cache" in rules(asked(small, **slow), asked(large, **slow))
+    # Where either of them begins is no other respect.
+    assert "device-cache" in rules(asked(small, base_bytes=1 << 30, limit_bytes=9 << 30), large)
+    # Nor are the data that only the writes have.
+    writes = fabricated(write=100, depth=32, rates=7_900.0, latency_ns=4_000.0)
+    reads = fabricated(depth=32, rates=8_000.0, latency_ns=4_000.0)
+    data = {"source": {"buffer": {"bytes": 1 << 20, "file": None}}, "fresh_random": True}
+    seen = [observe(one) for one in (reads, asked(writes, write_data=data))]
+    evidence = TargetEvidence("x", [one for one in seen if one is not None], raid="raid5")
+    assert "raid-penalty-absent" in {one.rule for one in apply(evidence)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import asked_load, depth_of, working_set
+from fathom._asked import asked_load, depth_of, shape_of, working_set
 from fathom.hosts import host_figures
 from fathom.units import size_words
 
@@ -31,6 +31,8 @@ __all__ = [
     "unanswered",
 ]
 
+
+_FOLLOWING = {"write_percent": "of_writes", "working_set_bytes": "place"}
 
 CHANGED = 1.25
 """Runs of one load whose rates are so many times apart do not agree."""
@@ -63,7 +65,8 @@ class Load:
     Of an engine that serves one I/O at a time that is 1, whatever was asked of it.
     ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
     by its range, stride, alignment, order and starts: of hosts that split it, all together.
-    ``hosts`` is how many measured to the end, each with all these threads.
+    ``hosts`` is how many measured to the end, each with all these threads. ``place``, ``of_writes``
+    and ``other`` are all else that shapes it (``_asked.Shape``), to compare it with others.
     """
 
     block_bytes: int
@@ -76,6 +79,9 @@ class Load:
     is_paced: bool
     working_set_bytes: int
     hosts: int = 1
+    place: str = ""
+    of_writes: str = ""
+    other: str = ""
 
     @property
     def outstanding(self) -> int:
@@ -161,24 +167,29 @@ class TargetEvidence:
         ]
 
     def alike(self) -> Iterator[list[Observed]]:
-        """Return sets of at least two results of the same load."""
+        """Return sets of at least two results of the same load that has no rate of its own."""
+        return (group for group in self._alike() if not group[0].load.is_paced)
+
+    def _alike(self) -> list[list[Observed]]:
         grouped: dict[Load, list[Observed]] = {}
         for one in self.observed:
             grouped.setdefault(one.load, []).append(one)
-        return (group for group in grouped.values() if len(group) > 1)
+        return [group for group in grouped.values() if len(group) > 1]
 
     def families(self, *free: str) -> Iterator[list[Observed]]:
         """Return sets of at least two results whose loads differ in these fields alone.
 
         A load whose own runs do not agree is in none: what it differs in from others is then no
-        matter of the load.
+        matter of the load. How writes are made is no difference where some are reads alone, nor is
+        the place of working sets that differ.
         """
         unsure = {
             group[0].load
-            for group in self.alike()
+            for group in self._alike()
             if max(one.iops for one in group) >= CHANGED * min(one.iops for one in group)
         }
-        kept = [one.name for one in fields(Load) if one.name not in free]
+        open_ = {*free, *(_FOLLOWING[name] for name in free if name in _FOLLOWING)}
+        kept = [one.name for one in fields(Load) if one.name not in open_]
         grouped: dict[tuple[object, ...], list[Observed]] = {}
         for one in (one for one in self.observed if one.load not in unsure):
             same = tuple(getattr(one.load, name) for name in kept)
@@ -218,6 +229,7 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
     if len(spans[0]["targets"]) != 1 and not several:
         return None
     asked = spans[0]["targets"][0]
+    shape = shape_of(result.raw["request"])
     return Load(
         block_bytes=asked["block_bytes"],
         random_percent=asked["access"]["random_percent"],
@@ -229,6 +241,9 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         is_paced=asked_load(result.raw["request"]).is_paced,
         working_set_bytes=working_set(result.raw).bytes if result.raw["time_spans"] else 0,
         hosts=sum(host.lost is None for host in host_figures(result)) or 1,
+        place=shape.place,
+        of_writes=shape.of_writes,
+        other=shape.other,
     )
 
 

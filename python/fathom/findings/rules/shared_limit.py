@@ -26,7 +26,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         count = sum(host.lost is None for host in host_figures(one.result))
         if count:
             # Each host may have a part of the target for itself.
-            load = replace(one.load, working_set_bytes=0, hosts=1)
+            load = replace(one.load, working_set_bytes=0, place="", hosts=1)
             grouped.setdefault(load, {})[count] = one
     for found in grouped.values():
         *fewer, most = sorted(found)
