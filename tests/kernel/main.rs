@@ -3,6 +3,7 @@
 mod affinity;
 mod bench;
 mod beneath;
+mod blinded;
 mod cost;
 mod danger;
 mod devices;

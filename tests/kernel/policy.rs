@@ -14,8 +14,8 @@ fn under_policy(bench: &Bench, policy: &str, mode: u32, args: &str) -> Option<Ou
     under_policy_behind("true", bench, policy, mode, args)
 }
 
-/// The same, behind another command of the shell in that namespace.
-fn under_policy_behind(
+/// The same, behind another command of the shell in that namespace. What it puts into `$AS` runs the load.
+pub fn under_policy_behind(
     first: &str,
     bench: &Bench,
     policy: &str,
@@ -34,7 +34,7 @@ fn under_policy_behind(
     let mut command = apart(&["--mount"])?;
     let script = format!(
         "mount -t overlay overlay -o lowerdir=/etc,upperdir={},workdir={} /etc && mkdir -p /etc/fathom && \
-         mount --bind {} /etc/fathom && cd {} && {first} && exec {} {args}",
+         mount --bind {} /etc/fathom && cd {} && {first} && exec $AS {} {args}",
         at("upper"),
         at("work"),
         at("policy"),
@@ -253,10 +253,10 @@ fn what_the_policy_protects_was_written_through_a_loop_device() {
     is_refused(&output, "under another name", device.image(), &before);
 }
 
-/// Runs behind a command of the shell, in a mount namespace of its own.
-fn behind(first: &str, bench: &Bench, args: &str) -> Option<Output> {
+/// Runs behind a command of the shell, in a mount namespace of its own. What it puts into `$AS` runs the load.
+pub fn behind(first: &str, bench: &Bench, args: &str) -> Option<Output> {
     let mut command = apart(&["--mount"])?;
-    let script = format!("{first} && exec {} {args}", env!("CARGO_BIN_EXE_diskspd"));
+    let script = format!("{first} && exec $AS {} {args}", env!("CARGO_BIN_EXE_diskspd"));
     Some(command.args(["sh", "-c", &script]).current_dir(bench.path("")).output().unwrap())
 }
 

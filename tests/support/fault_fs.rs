@@ -27,6 +27,8 @@ const NAME: &str = "faulty.dat";
 pub enum Answer {
     /// All bytes.
     Whole,
+    /// All bytes, and all that are read are zero.
+    Zeros,
     /// Half of the bytes.
     Half,
     /// No bytes.
@@ -82,10 +84,31 @@ impl FaultFs {
         size_bytes: u64,
         script: impl Fn(u64, Kind, u64) -> Answer + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::of(parent, size_bytes, true, Box::new(script))
+    }
+
+    /// The same, where looks at the file are answered as the load is.
+    ///
+    /// # Errors
+    /// Those of `mount(2)`.
+    pub fn mount_for_all(
+        parent: &Path,
+        size_bytes: u64,
+        script: impl Fn(u64, Kind, u64) -> Answer + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::of(parent, size_bytes, false, Box::new(script))
+    }
+
+    fn of(
+        parent: &Path,
+        size_bytes: u64,
+        spares_looks: bool,
+        script: Box<Script>,
+    ) -> io::Result<Self> {
         let folder = tempfile::tempdir_in(parent)?;
         let log = Arc::new(Mutex::new(Log::default()));
         let file = OneFile { name: NAME, size_bytes };
-        let system = System { file, script: Box::new(script), log: Arc::clone(&log) };
+        let system = System { file, script, spares_looks, log: Arc::clone(&log) };
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("faulty".to_owned())];
         let session = fuser::spawn_mount(system, folder.path(), &config)?;
@@ -169,6 +192,8 @@ fn is_first(thread: u32) -> bool {
 struct System {
     file: OneFile,
     script: Box<Script>,
+    /// What looks at the file before and after is answered as if nothing were wrong.
+    spares_looks: bool,
     log: Arc<Mutex<Log>>,
 }
 
@@ -176,7 +201,9 @@ impl System {
     /// Enters a request into the log, and says how it is to be answered. What the first thread of a process
     /// asks for, or that of a run, is no load: it looks at the target before and after.
     fn decide(&self, log: &mut Log, from: &Request, kind: Kind, offset_bytes: u64) -> Answer {
-        if *log.are_first.entry(from.pid()).or_insert_with(|| is_first(from.pid())) {
+        if self.spares_looks
+            && *log.are_first.entry(from.pid()).or_insert_with(|| is_first(from.pid()))
+        {
             return Answer::Whole;
         }
         let answer = match (self.script)(log.requests, kind, offset_bytes) {
@@ -226,6 +253,7 @@ impl Filesystem for System {
         let bytes = size as usize;
         match self.decide(&mut log, from, Kind::Read, offset) {
             Answer::Whole => reply.data(&vec![0x5a; bytes]),
+            Answer::Zeros => reply.data(&vec![0; bytes]),
             Answer::Half => reply.data(&vec![0x5a; bytes / 2]),
             Answer::Nothing => reply.data(&[]),
             Answer::Fail(errno) => reply.error(Errno::from_i32(errno)),
@@ -248,7 +276,7 @@ impl Filesystem for System {
         let mut log = lock(&self.log);
         let bytes = u32::try_from(data.len()).unwrap_or(0);
         match self.decide(&mut log, from, Kind::Write, offset) {
-            Answer::Whole => reply.written(bytes),
+            Answer::Whole | Answer::Zeros => reply.written(bytes),
             Answer::Half => reply.written(bytes / 2),
             Answer::Nothing => reply.written(0),
             Answer::Fail(errno) => reply.error(Errno::from_i32(errno)),

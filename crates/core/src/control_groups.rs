@@ -1,6 +1,8 @@
 //! The control groups that this process is in, of version 1 and 2 (`cgroups(7)`, and
 //! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
 
+use fathom_sys::device::mounts::unescape;
+
 use crate::tree::Tree;
 
 const MOUNTS: &str = "proc/self/mountinfo";
@@ -49,7 +51,7 @@ pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
     let group = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
-        let mount = mount_of(&mounts, controllers)?;
+        let (mount, path) = place_of(&mounts, controllers, path)?;
         let mut folders = vec![mount.clone()];
         let mut folder = mount;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -61,8 +63,10 @@ pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
     own.lines().filter_map(group).collect()
 }
 
-/// Where the hierarchy with these controllers is mounted; without controllers that of version 2.
-fn mount_of(mounts: &str, controllers: &str) -> Option<String> {
+/// Where the hierarchy with these controllers is mounted, without controllers that of version 2, and the
+/// path of a group from there on: in a container, a part of the hierarchy may be mounted alone. Nothing if
+/// no mount shows the group.
+fn place_of<'a>(mounts: &str, controllers: &str, path: &'a str) -> Option<(String, &'a str)> {
     let first = controllers.split(',').next().unwrap_or_default();
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -72,7 +76,11 @@ fn mount_of(mounts: &str, controllers: &str) -> Option<String> {
             "" => file_system == "cgroup2",
             name => file_system == "cgroup" && options.split(',').any(|option| option == name),
         };
-        fits.then(|| place.split_whitespace().nth(4).map(str::to_owned)).flatten()
+        let mut place = place.split(' ').skip(3);
+        let (root, place) = (place.next()?, place.next()?);
+        let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+        let is_within = rest.is_empty() || rest.starts_with('/');
+        (fits && is_within).then(|| (unescape(place).to_string_lossy().into_owned(), rest))
     })
 }
 
@@ -179,6 +187,28 @@ mod tests {
         ];
         let group = "/sys/fs/cgroup/memory/box".to_owned();
         assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
+    }
+
+    /// The limit of the group below was looked for at a path that the mount does not have, and not found.
+    #[test]
+    fn a_part_of_the_hierarchy_that_is_mounted_alone_shows_its_groups() {
+        let mount = "31 23 0:27 /pod /run/c\\040g rw - cgroup cgroup rw,memory\n\
+                     32 23 0:27 /other /else rw - cgroup cgroup rw,memory\n";
+        let files = [
+            ("proc/self/cgroup", "4:memory:/pod/box\n"),
+            ("proc/self/mountinfo", mount),
+            ("run/c g/box/memory.limit_in_bytes", "4096\n"),
+            ("run/c g/box/memory.stat", "total_rss 96\ntotal_shmem 0\n"),
+        ];
+        let group = "/run/c g/box".to_owned();
+        assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
+        // Only what lies above is mounted elsewhere: nothing of it is this group.
+        let apart = [
+            ("proc/self/cgroup", "4:memory:/pods\n"),
+            ("proc/self/mountinfo", mount),
+            ("run/c g/memory.limit_in_bytes", "4096\n"),
+        ];
+        assert_eq!(left(&apart), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! other: a file with several names is refused where one of them may lie below.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
@@ -68,6 +69,16 @@ struct Region {
     spots: Vec<Spot>,
     /// The file systems that lie on it.
     systems: BTreeSet<Number>,
+    /// Something of it lies on an overlay whose layers cannot be reached.
+    has_hidden_layers: bool,
+}
+
+/// The layers of an overlay that can be reached.
+#[derive(Debug, Default)]
+struct Shown {
+    spots: Vec<Spot>,
+    /// There are others.
+    is_part: bool,
 }
 
 /// What the data of a file system lie on.
@@ -112,27 +123,48 @@ impl Regions {
         let path = &protection.path;
         // A file and a device are known by what they are: nothing lies below them.
         let is_tree = protection.is_policy || path.is_dir();
-        let spots = if is_tree { self.tree(path) } else { Vec::new() };
-        let systems = BTreeSet::new();
-        let mut region = Region { protection: protection.clone(), is_tree, spots, systems };
+        let Shown { spots, is_part } = if is_tree { self.tree(path) } else { Shown::default() };
+        let mut region = Region {
+            protection: protection.clone(),
+            is_tree,
+            spots,
+            systems: BTreeSet::new(),
+            has_hidden_layers: is_part,
+        };
         let own = identity::of(path).ok().filter(|own| *own != Identity::Other);
         while self.grow(&mut region, own, grounds) {}
         region
     }
 
     /// Where a folder lies, what is mounted below it, and the layers of overlays that it shows.
-    fn tree(&self, folder: &Path) -> Vec<Spot> {
-        let found = Held::take(folder).ok().and_then(|held| reached::object(&held));
-        let own = found.as_ref().and_then(|found| self.spot(found));
-        let is_below = |mount: &&Mount| {
-            found.as_ref().is_some_and(|found| mount.place.starts_with(&found.path))
-        };
-        let mounts = self.mounts.iter().filter(is_below);
+    fn tree(&self, folder: &Path) -> Shown {
+        let Some((path, own)) = self.place_of(folder) else { return Shown::default() };
+        let mounts = self.mounts.iter().filter(|mount| mount.place.starts_with(&path));
         let below = mounts.map(|mount| Spot { number: mount.number, path: mount.root.clone() });
         let mut spots: Vec<Spot> = own.into_iter().chain(below).collect();
-        let shown: Vec<Spot> = spots.iter().flat_map(|spot| self.layers_of(spot)).collect();
-        spots.extend(shown);
-        spots
+        let shown: Vec<Shown> = spots.iter().map(|spot| self.layers_of(spot)).collect();
+        let is_part = shown.iter().any(|one| one.is_part);
+        spots.extend(shown.into_iter().flat_map(|one| one.spots));
+        Shown { spots, is_part }
+    }
+
+    /// The path and spot of a folder; nothing if there is none. Where this account may not look into those
+    /// above it, the names of the mounts tell.
+    fn place_of(&self, folder: &Path) -> Option<(PathBuf, Option<Spot>)> {
+        match Held::take(folder) {
+            Ok(held) => {
+                let found = reached::object(&held)?;
+                let spot = self.spot(&found);
+                Some((found.path, spot))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(_) => {
+                let path = by_names(folder);
+                let mount = self.mounts.iter().rfind(|mount| mount.holds(&path));
+                let spot = mount.and_then(|mount| spot_in(mount, &path));
+                Some((path, spot))
+            }
+        }
     }
 
     /// Adds where what lies in a region is written under other names; whether there was more.
@@ -178,23 +210,29 @@ impl Regions {
     }
 
     /// The same in the layers of an overlay, where what is written changes what it shows.
-    fn layers_of(&self, spot: &Spot) -> Vec<Spot> {
+    fn layers_of(&self, spot: &Spot) -> Shown {
         let overlay = self.mounts.iter().find(|mount| mount.number == spot.number);
-        let layers = overlay.into_iter().flat_map(Mount::layers);
-        let of = |layer: PathBuf| {
-            let mut found = self.spot(&reached::object(&Held::take(&layer).ok()?)?)?;
+        let layers: Vec<PathBuf> = overlay.into_iter().flat_map(Mount::layers).collect();
+        let of = |layer: &PathBuf| {
+            let mut found = self.spot_of_layer(layer)?;
             found.path.extend(spot.path.strip_prefix("/").ok().filter(|path| **path != *""));
             Some(found)
         };
-        layers.filter_map(of).collect()
+        let spots: Vec<Spot> = layers.iter().filter_map(of).collect();
+        // A name that does not begin at the root may have meant another folder to whoever mounted it.
+        let is_part = spots.len() < layers.len() || layers.iter().any(|layer| layer.is_relative());
+        Shown { spots, is_part }
+    }
+
+    fn spot_of_layer(&self, layer: &Path) -> Option<Spot> {
+        self.spot(&reached::object(&Held::take(layer).ok()?)?)
     }
 
     /// Where what lies somewhere is written through overlays.
     fn overlays_over(&self, spot: &Spot) -> impl Iterator<Item = Spot> {
         let overlays = self.mounts.iter().filter(|mount| mount.options.contains("upperdir="));
         overlays.filter_map(move |mount| {
-            let upper = Held::take(mount.layers().first()?).ok()?;
-            let upper = self.spot(&reached::object(&upper)?)?;
+            let upper = self.spot_of_layer(mount.layers().first()?)?;
             let within = if upper.lies_below(spot) { "".as_ref() } else { spot.within(&upper)? };
             Some(Spot { number: mount.number, path: Path::new("/").join(within) })
         })
@@ -203,13 +241,20 @@ impl Regions {
     /// Where something lies that was reached through a mount.
     fn spot(&self, found: &Reached) -> Option<Spot> {
         let mount = self.mounts.iter().find(|mount| mount.id == found.mount)?;
-        let within = found.path.strip_prefix(&mount.place).ok()?;
-        let path = if within.as_os_str().is_empty() {
-            mount.root.clone()
-        } else {
-            mount.root.join(within)
-        };
-        Some(Spot { number: mount.number, path })
+        spot_in(mount, &found.path)
+    }
+
+    /// Why it is not certain that a target lies below nothing that is protected, as sentences.
+    pub(super) fn doubts(&self, target: &Path) -> impl Iterator<Item = String> {
+        let hidden = self.regions.iter().filter(|region| region.has_hidden_layers);
+        hidden.map(|region| {
+            format!(
+                "The protected {} lies on an overlay whose layers cannot be reached from here: whether {} lies \
+                 in them cannot be told.",
+                region.protection.path.display(),
+                target.display()
+            )
+        })
     }
 
     /// Why what is held may not be written.
@@ -274,6 +319,24 @@ impl Regions {
         let region = self.regions.iter().find(is_there)?;
         Some(region.refuse(Why::Names(names)))
     }
+}
+
+/// Where a path of a mount lies.
+fn spot_in(mount: &Mount, path: &Path) -> Option<Spot> {
+    let within = path.strip_prefix(&mount.place).ok()?;
+    let is_root = within.as_os_str().is_empty();
+    let path = if is_root { mount.root.clone() } else { mount.root.join(within) };
+    Some(Spot { number: mount.number, path })
+}
+
+/// The path of something that may not be looked at: that of the last folder above it that may, and the names
+/// behind it.
+fn by_names(path: &Path) -> PathBuf {
+    let known = path.ancestors().skip(1).find_map(|above| {
+        let real = std::fs::canonicalize(above).ok()?;
+        Some(real.join(path.strip_prefix(above).ok()?))
+    });
+    known.unwrap_or_else(|| path.to_owned())
 }
 
 impl Region {

@@ -52,6 +52,9 @@ pub enum Finding {
     /// A device with data that look like somebody's; what they look like, and the option that it needs
     /// besides, if it was not given.
     DeviceWithData(String, Option<String>),
+    /// A device that may hold somebody's data where it cannot be read; why, in words, and the option that it
+    /// needs besides, if it was not given.
+    DeviceUnread(String, Option<String>),
     /// A device that was not named by what is written on it.
     NeedsLeave(DeviceLabel),
     /// A file on another host with data that are not ours and may be lost, which was not named; what they
@@ -101,7 +104,7 @@ impl Finding {
                     leave.as_ref().map(|option| format!(" and {option}")).unwrap_or_default();
                 format!("name another file, or give --overwrite{more} if its data may be lost")
             }
-            Self::DeviceWithData(_, leave) => {
+            Self::DeviceWithData(_, leave) | Self::DeviceUnread(_, leave) => {
                 let more =
                     leave.as_ref().map(|option| format!(" and {option}")).unwrap_or_default();
                 format!(
@@ -151,6 +154,11 @@ impl fmt::Display for Finding {
             Self::FileUntold => {
                 write!(out, "the file {}, and this run would write over it", signature::UNTOLD)
             }
+            Self::DeviceUnread(why, _) => write!(
+                out,
+                "the device cannot be read everywhere that somebody's data would show ({why}), and this run \
+                 would write over it"
+            ),
             Self::DeviceWithData(found, _) => {
                 write!(out, "the device looks like {found}, and this run would write over it")
             }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::contract::file::FileFacts;
@@ -81,7 +82,9 @@ impl<'a> Overlays<'a> {
     fn walk(&self, path: &Path, seen: &mut BTreeSet<Identity>, found: &mut Layered) {
         let overlay = self.overlay_of(path);
         let below = overlay.and_then(|mount| below(mount, path));
-        found.is_hidden |= overlay.is_some() && below.is_none();
+        // A name that does not begin at the root may have meant another folder to whoever mounted it.
+        let is_relative = |mount: &Mount| mount.layers().iter().any(|layer| layer.is_relative());
+        found.is_hidden |= overlay.is_some_and(|mount| below.is_none() || is_relative(mount));
         for path in below.into_iter().chain(self.above(path)) {
             let Ok(identity @ Identity::File(_)) = identity::of(&path) else { continue };
             if seen.insert(identity) {
@@ -142,8 +145,19 @@ impl Overlay {
 fn below(overlay: &Mount, path: &Path) -> Option<PathBuf> {
     let within = overlay.root.join(path.strip_prefix(&overlay.place).ok()?);
     let within = within.strip_prefix("/").unwrap_or(&within);
-    let mut places = overlay.layers().into_iter().map(|layer| layer.join(within));
-    places.find(|place| place.is_file())
+    for place in overlay.layers().into_iter().map(|layer| layer.join(within)) {
+        match fs::metadata(&place) {
+            Ok(found) if found.is_file() => return Some(place),
+            // It may stand in a layer that this account may not look at.
+            Err(error) if !is_absent(&error) => return None,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    None
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// What tells a directory from others.

@@ -338,10 +338,13 @@ impl<'a> Guard<'a> {
         let is_allowed = label.is_allowed_by(&self.permission.allow_write);
         if !self.may_overwrite()
             && let Some(claim) = claims.0.get(&identity)
-            && let Some(found) = signature::of_device(claim.file())?
         {
             let more = (!is_allowed).then(|| label.option());
-            return Ok(Some(Finding::DeviceWithData(found, more)));
+            match signature::of_device(claim.file()) {
+                Ok(None) => {}
+                Ok(Some(found)) => return Ok(Some(Finding::DeviceWithData(found, more))),
+                Err(error) => return Ok(Some(Finding::DeviceUnread(error.to_string(), more))),
+            }
         }
         Ok((!is_allowed).then_some(Finding::NeedsLeave(label)))
     }

@@ -127,7 +127,8 @@ impl Policy {
             Finding::FileWithData(_)
             | Finding::ServedFileWithData(..)
             | Finding::FileUntold
-            | Finding::DeviceWithData(..) => self.forbids_to_overwrite(&found.to_string()),
+            | Finding::DeviceWithData(..)
+            | Finding::DeviceUnread(..) => self.forbids_to_overwrite(&found.to_string()),
             _ => None,
         };
         why.map_or(found, Finding::Forbidden)
@@ -158,7 +159,12 @@ fn policy_says(key: &str, why: &str) -> String {
 fn read(place: &Path) -> Result<Option<String>, String> {
     let words = |error: io::Error| format!("it cannot be read: {error}");
     let held = match Held::take(place) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match fs::symlink_metadata(place) {
+                Ok(_) => Err("it is a link to what is not there".to_owned()),
+                Err(_) => Ok(None),
+            };
+        }
         held => held.map_err(words)?,
     };
     let found = held.metadata(place).map_err(words)?;

@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 /// The default store, and the one that the environment names, if they are files. The rule is that of
 /// `python/fathom/store/where.py`.
 pub(super) fn of_this_user() -> Vec<PathBuf> {
-    of(|name| env::var_os(name).filter(|value| !value.is_empty()))
+    of(|name| {
+        let set = env::var_os(name).filter(|value| !value.is_empty());
+        // Without the variable, the lab asks the list of accounts.
+        let home = || (name == "HOME").then(env::home_dir).flatten().map(OsString::from);
+        set.or_else(home)
+    })
 }
 
 fn of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
@@ -16,21 +21,35 @@ fn of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     // The folder of the standard (XDG base directories) is looked at even where another one is set.
     let folders = [data, home.as_ref().map(|home| home.join(".local/share"))];
     let defaults = folders.into_iter().flatten().map(|folder| folder.join("fathom/runs.sqlite"));
-    let named = variable("FATHOM_STORE").and_then(|named| file(&named, home.as_deref()));
-    defaults.chain(named).collect()
+    let named = variable("FATHOM_STORE").map(|named| files(&named, home.as_deref()));
+    defaults.chain(named.into_iter().flatten()).collect()
 }
 
-/// The file that an address stands for; none for a server.
-fn file(address: &OsString, home: Option<&Path>) -> Option<PathBuf> {
+/// The files that an address stands for, the same one twice perhaps; none for a server.
+fn files(address: &OsString, home: Option<&Path>) -> Vec<PathBuf> {
     let text = address.to_string_lossy();
     if let Some(path) = text.strip_prefix("sqlite:///") {
-        return Some(PathBuf::from(path.split('?').next().unwrap_or(path)));
+        let path = path.split('?').next().unwrap_or(path);
+        return vec![PathBuf::from(path), PathBuf::from(decoded(path))];
     }
     match (text.strip_prefix("~/"), home) {
-        _ if text.contains("://") => None,
-        (Some(rest), Some(home)) => Some(home.join(rest)),
-        _ => Some(PathBuf::from(address)),
+        _ if text.contains("://") => Vec::new(),
+        (Some(rest), Some(home)) => vec![home.join(rest)],
+        _ => vec![PathBuf::from(address)],
     }
+}
+
+/// A part of an address without its escapes (RFC 3986, 2.1).
+fn decoded(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let digits = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let (first, rest) = digits.map_or((b'%', piece), |byte| (byte, &piece[2..]));
+        bytes.push(first);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -39,7 +58,10 @@ mod tests {
 
     fn found(set: &[(&str, &str)]) -> Vec<String> {
         let value = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, v)| v.into());
-        of(value).iter().map(|path| path.display().to_string()).collect()
+        let mut found: Vec<String> =
+            of(value).iter().map(|path| path.display().to_string()).collect();
+        found.dedup();
+        found
     }
 
     #[test]
@@ -53,5 +75,21 @@ mod tests {
         assert_eq!(found(&[("FATHOM_STORE", "sqlite:///b.db")]), ["b.db"]);
         assert_eq!(found(&[("FATHOM_STORE", "postgresql://u@host/db")]), [""; 0]);
         assert_eq!(found(&[("FATHOM_STORE", "b.db")]), ["b.db"]);
+    }
+
+    /// The lab's store was "s t.db", and only "s%20t.db" was protected.
+    #[test]
+    fn an_escaped_address_stands_for_the_file_of_the_name_that_it_means() {
+        let both = |address| found(&[("FATHOM_STORE", address)]);
+        assert_eq!(both("sqlite:////a/s%20t.db"), ["/a/s%20t.db", "/a/s t.db"]);
+        assert_eq!(both("sqlite:////a/100%.db"), ["/a/100%.db"]);
+        assert_eq!(both("sqlite:////a/%e4%2"), ["/a/%e4%2", "/a/\u{fffd}%2"]);
+    }
+
+    /// Without HOME, nothing was protected, while the lab keeps its store where the list of accounts says.
+    #[test]
+    fn without_a_home_in_the_environment_that_of_the_account_counts() {
+        let home = env::home_dir().expect("every account has one");
+        assert!(of_this_user().contains(&home.join(".local/share/fathom/runs.sqlite")));
     }
 }

@@ -41,6 +41,7 @@ impl Guard<'_> {
                 path.display()
             ));
         }
+        doubts.extend(self.regions.doubts(path));
         if !is_certain {
             doubts.extend(self.unseen_processes(held.identity()));
         }

@@ -76,7 +76,8 @@ pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
     }
     let mark = Mark::of(file);
     // On file systems in memory, a write through a mapping leaves no trace in the state.
-    let tells = || Ok::<_, io::Error>(!space::is_in_memory(file)? && !signature::has_volume(file));
+    let tells =
+        || Ok::<_, io::Error>(!space::is_in_memory(file)? && !signature::may_have_volume(file));
     if mark.holds(file)? && (mark.is_adopted || tells()?) {
         return Ok(Whose::Ours);
     }

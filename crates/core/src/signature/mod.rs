@@ -28,7 +28,7 @@ const SECTOR_BYTES: u64 = 512;
 /// What the data of a file of `size_bytes` are called, if that is known; the byte at `at` is the first that
 /// is not ours.
 pub(crate) fn name(file: &File, size_bytes: u64, at: u64) -> Option<String> {
-    if let Some(words) = volumes::known(file, 0) {
+    if let Ok(Some(words)) = volumes::known(file, 0) {
         return Some(words);
     }
     let head = part(file, 0, size_bytes);
@@ -65,7 +65,8 @@ pub(crate) fn looked_at(size_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
 /// What a device looks like; none if it may be test data. The device is only read.
 pub(crate) fn of_device(mut device: &File) -> io::Result<Option<String>> {
     let size_bytes = device.seek(SeekFrom::End(0))?;
-    if let Some(words) = volumes::known(device, 0) {
+    // Where a part of it cannot be read, something may stand there.
+    if let Some(words) = volumes::known(device, 0)? {
         return Ok(Some(words));
     }
     let samples = Samples::read(device, size_bytes)?;
@@ -98,9 +99,9 @@ fn is_zero(device: &File, offset: u64, length: u64) -> io::Result<bool> {
     Ok(bytes.iter().all(|byte| *byte == 0))
 }
 
-/// Whether something that libblkid knows stands in a file.
-pub(crate) fn has_volume(file: &File) -> bool {
-    volumes::known(file, MAGIC_BYTES_MIN).is_some()
+/// Whether something that libblkid knows stands in a file, or may stand where it cannot be read.
+pub(crate) fn may_have_volume(file: &File) -> bool {
+    !matches!(volumes::known(file, MAGIC_BYTES_MIN), Ok(None))
 }
 
 fn part(file: &File, start: u64, size_bytes: u64) -> Vec<u8> {

@@ -1,15 +1,17 @@
 //! File systems, volumes and partition tables, as libblkid knows them.
 
 use std::fs::File;
+use std::io;
 
 use fathom_sys::blkid::{self, Signature};
 
-/// What libblkid finds; nothing where it is missing or cannot read.
-pub(super) fn known(file: &File, magic_bytes_min: usize) -> Option<String> {
-    let found = blkid::library().ok()?.signatures(file).ok()?;
+/// What libblkid finds; nothing where it is missing.
+pub(super) fn known(file: &File, magic_bytes_min: usize) -> io::Result<Option<String>> {
+    let Ok(library) = blkid::library() else { return Ok(None) };
+    let found = library.signatures(file)?;
     let strong = found.iter().filter(|one| one.magic_bytes >= magic_bytes_min);
     let words: Vec<String> = strong.map(in_words).collect();
-    (!words.is_empty()).then(|| words.join(" and "))
+    Ok((!words.is_empty()).then(|| words.join(" and ")))
 }
 
 /// A signature in words, with label and identifier.

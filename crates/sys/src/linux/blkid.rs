@@ -154,12 +154,17 @@ impl Blkid {
 
     /// All signatures of an open file or device, at its beginning and at its end; it is only read.
     ///
-    /// Fails if the library cannot read it.
+    /// # Errors
+    /// If the library cannot read it before it has found any.
     pub fn signatures(&self, file: &File) -> io::Result<Vec<Signature>> {
         let probing = Probing::new(self, file)?;
         let mut found = Vec::new();
-        while found.len() < FOUND_MAX && probing.step()? {
-            found.extend(probing.signature());
+        while found.len() < FOUND_MAX {
+            match probing.step() {
+                Ok(true) => found.extend(probing.signature()),
+                Err(error) if found.is_empty() => return Err(error),
+                Ok(false) | Err(_) => break,
+            }
         }
         Ok(found)
     }
@@ -213,6 +218,8 @@ impl<'a> Probing<'a> {
         match unsafe { (self.library.do_probe)(self.probe.as_ptr()) } {
             0 => Ok(true),
             1 => Ok(false),
+            // Its probes give the number of an error, and it gives -1 for some.
+            status if status < -1 => Err(io::Error::from_raw_os_error(-status)),
             _ => Err(io::Error::last_os_error()),
         }
     }
