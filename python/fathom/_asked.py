@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AskedLoad",
     "Shape",
+    "Way",
     "WorkingSet",
     "asked_load",
     "depth_of",
     "shape_of",
+    "way_of",
     "working_set",
     "working_set_bytes",
 ]
@@ -105,7 +107,7 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
         depth=depth_of(span),
         block_bytes=round(max(_block_bytes(target) for target in targets)),
         write_percent=mean([target["write_percent"] for target in targets]),
-        random_percent=mean([target["access"]["random_percent"] for target in targets]),
+        random_percent=mean([_random_percent(target) for target in targets]),
         is_paced=any(rates) or bool(request.get("options", {}).get("total_iops")),
     )
 
@@ -120,19 +122,82 @@ def depth_of(span: Mapping[str, Any]) -> int:
     return int(max(target["outstanding"] for target in span["targets"]))
 
 
+@dataclass(frozen=True)
+class Way:
+    """How the reads, or the writes, of a target go.
+
+    Attributes
+    ----------
+    random_percent
+        Share of them that go to random places.
+    sizes
+        Bytes of an I/O, each with its share of the I/Os in percent.
+
+    """
+
+    random_percent: float
+    sizes: tuple[tuple[int, float], ...]
+
+    @property
+    def mean_bytes(self) -> float:
+        """Mean bytes of an I/O."""
+        return sum(size * percent for size, percent in self.sizes) / 100
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether they differ in what a device needs for each: their size or their order."""
+        return len(self.sizes) > 1 or 0 < self.random_percent < 100  # noqa: PLR2004 - All.
+
+    def words(self, kind: str) -> str:
+        """Return them in words, such as ``random reads of 4 KiB to 1 MiB``."""
+        return f"{self.order_words} {kind} of {self.sizes_words}"
+
+    @property
+    def order_words(self) -> str:
+        """Their order in a word."""
+        return {0: "sequential", 100: "random"}.get(round(self.random_percent), "mixed")
+
+    @property
+    def sizes_words(self) -> str:
+        """Their size in words; of several, the least and the greatest."""
+        sizes = [size for size, _ in self.sizes]
+        least, most = min(sizes), max(sizes)
+        return size_words(least) if least == most else f"{size_words(least)} to {size_words(most)}"
+
+
+def way_of(target: Mapping[str, Any], kind: str) -> Way:
+    """Return how the reads (``read``) or the writes (``write``) of a target go.
+
+    A mix of its own comes before the size in an order of its own, and that before the mix of both,
+    as in the engine.
+    """
+    more = target.get("extensions") or {}
+    own = more.get(f"{kind}_pattern") or {}
+    random_percent = float(target["access"]["random_percent"])
+    if own:
+        random_percent = 100.0 if own["order"] == "random" else 0.0
+    alone = own.get("block_bytes")
+    mix = more.get(f"{kind}_block_mix") or (None if alone else more.get("block_mix"))
+    if not mix:
+        return Way(random_percent, ((int(alone or target["block_bytes"]), 100.0),))
+    shares = ((int(one["block_bytes"]), float(one["io_percent"])) for one in mix)
+    return Way(random_percent, tuple(sorted(one for one in shares if one[1])))
+
+
+def _ways(target: Mapping[str, Any]) -> tuple[tuple[Way, float], tuple[Way, float]]:
+    """Return how reads and writes go, each with its share."""
+    share = target["write_percent"] / 100
+    return (way_of(target, "read"), 1 - share), (way_of(target, "write"), share)
+
+
 def _block_bytes(target: Mapping[str, Any]) -> float:
     """Return the bytes of an I/O; where sizes are mixed, their mean by the shares requested."""
-    more = target.get("extensions", {})
+    return sum(way.mean_bytes * share for way, share in _ways(target))
 
-    def mean(mix: Sequence[Mapping[str, int]]) -> float:
-        if not mix:
-            return float(target["block_bytes"])
-        return float(sum(one["block_bytes"] * one["io_percent"] for one in mix)) / 100
 
-    common = more.get("block_mix", [])
-    reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
-    share = target["write_percent"] / 100
-    return float(mean(reads) * (1 - share) + mean(writes) * share)
+def _random_percent(target: Mapping[str, Any]) -> float:
+    """Return the share of random I/Os; where reads and writes differ, by their shares."""
+    return sum(way.random_percent * share for way, share in _ways(target))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fathom._asked import asked_load
 from fathom.findings import TargetEvidence, find
 from fathom.findings.observed import observe
 from fathom.findings.search import apply
+from test_findings import two
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,3 +170,67 @@ def test_a_rate_was_the_cache_of_a_drive() -> None:
     seen = [observe(one) for one in (reads, asked(writes, write_data=data))]
     evidence = TargetEvidence("x", [one for one in seen if one is not None], raid="raid5")
     assert "raid-penalty-absent" in {one.rule for one in apply(evidence)}
+
+
+MIX = {
+    "block_mix": [
+        {"block_bytes": 4096, "io_percent": 70},
+        {"block_bytes": 1 << 20, "io_percent": 30},
+    ]
+}
+RANDOM_4K = {"order": "random", "block_bytes": 4096}
+SEQUENTIAL = {"order": "sequential", "block_bytes": 256 << 10}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"extensions": MIX},
+        {"extensions": {"read_block_mix": MIX["block_mix"]}},
+        {"access": {"random_percent": 50, "align_bytes": 4096, "interlocked": False}},
+    ],
+    ids=["sizes", "sizes of reads", "orders"],
+)
+def test_what_a_load_mixes_was_a_cache_with_hits_and_misses(more: dict[str, Any]) -> None:
+    """70 % of 4 KiB and 30 % of 1 MiB were "random reads of 64 KiB ... look for a cache"."""
+    result = fabricated(block_bytes=65_536, latency_ns=two(90, 1500, 0.3))
+    assert "bimodal-latency" in rules(result)
+    assert "bimodal-latency" not in rules(asked(result, **more))
+    # What the other direction mixes, or an order of its own does not, says nothing of it.
+    writes = {"write_block_mix": MIX["block_mix"]}
+    assert "bimodal-latency" in rules(asked(result, extensions=writes))
+    own = {**more.get("extensions", {}), "read_block_mix": [], "read_pattern": RANDOM_4K}
+    assert "bimodal-latency" in rules(asked(result, **{**more, "extensions": own}))
+
+
+@pytest.mark.parametrize(
+    ("writes", "extensions", "words"),
+    [
+        (0, {}, "sequential reads of 64 KiB"),
+        (30, {}, "sequential I/O with 30 % writes of 64 KiB"),
+        (0, MIX, "sequential reads of 4 KiB to 1 MiB"),
+        (0, {"read_pattern": RANDOM_4K}, "random reads of 4 KiB"),
+        (100, {"read_pattern": RANDOM_4K}, "sequential writes of 64 KiB"),
+        (0, {**MIX, "read_pattern": {"order": "random"}}, "random reads of 4 KiB to 1 MiB"),
+        (0, {**MIX, "read_pattern": RANDOM_4K}, "random reads of 4 KiB"),
+        (
+            50,
+            {"read_pattern": RANDOM_4K, "write_pattern": SEQUENTIAL},
+            "random reads of 4 KiB and sequential writes of 256 KiB (50 % writes)",
+        ),
+    ],
+)
+def test_an_order_of_reads_alone_was_none_in_the_words(
+    writes: int, extensions: dict[str, Any], words: str
+) -> None:
+    """--read-pattern=random,block=4K was "sequential reads of 64 KiB" in every rule."""
+    result = fabricated(random=0, block_bytes=65_536, write=writes)
+    assert load_of(asked(result, extensions=extensions)).words() == words
+
+
+def test_an_order_and_a_size_of_reads_alone_count_in_the_numbers_of_a_run() -> None:
+    result = fabricated(random=0, block_bytes=65_536, write=25)
+    own = asked(result, extensions={"read_pattern": RANDOM_4K})
+    found = asked_load(own.raw["request"])
+    assert found.random_percent == 75
+    assert found.block_bytes == round(0.75 * 4096 + 0.25 * 65_536)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import asked_load, depth_of, shape_of, working_set
+from fathom._asked import Way, asked_load, depth_of, shape_of, way_of, working_set
 from fathom.hosts import host_figures
-from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,13 +57,15 @@ class Noticed:
     title: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Load:
     """What was asked of one target; ``depth`` is what each thread keeps outstanding.
 
     Of an engine that serves one I/O at a time that is 1, whatever was asked of it.
     ``is_paced`` is whether a rate was requested, ``working_set_bytes`` how much the load can touch,
     by its range, stride, alignment, order and starts: of hosts that split it, all together.
+    ``block_bytes`` and ``random_percent`` are means where reads and writes differ in them
+    (``reads``, ``writes``), or sizes are mixed.
     ``hosts`` is how many measured to the end, each with all these threads. ``place``, ``of_writes``
     and ``other`` are all else that shapes it (``_asked.Shape``), to compare it with others.
     """
@@ -78,10 +79,12 @@ class Load:
     is_write_through: bool
     is_paced: bool
     working_set_bytes: int
-    hosts: int = 1
-    place: str = ""
-    of_writes: str = ""
-    other: str = ""
+    hosts: int
+    reads: Way
+    writes: Way
+    place: str
+    of_writes: str
+    other: str
 
     @property
     def outstanding(self) -> int:
@@ -90,11 +93,13 @@ class Load:
 
     def words(self) -> str:
         """Return the load in a few words."""
-        place = {0: "sequential", 100: "random"}.get(round(self.random_percent), "mixed")
-        kind = {0: "reads", 100: "writes"}.get(
-            round(self.write_percent), f"I/O with {self.write_percent:g} % writes"
-        )
-        return f"{place} {kind} of {size_words(self.block_bytes)}"
+        percent = round(self.write_percent)
+        if percent in (0, 100):
+            return self.writes.words("writes") if percent else self.reads.words("reads")
+        share = f"{self.write_percent:g} % writes"
+        if self.reads == self.writes:
+            return self.reads.words(f"I/O with {share}")
+        return f"{self.reads.words('reads')} and {self.writes.words('writes')} ({share})"
 
 
 @dataclass(frozen=True)
@@ -229,18 +234,20 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
     if len(spans[0]["targets"]) != 1 and not several:
         return None
     asked = spans[0]["targets"][0]
-    shape = shape_of(result.raw["request"])
+    shape, numbers = shape_of(result.raw["request"]), asked_load(result.raw["request"])
     return Load(
-        block_bytes=asked["block_bytes"],
-        random_percent=asked["access"]["random_percent"],
+        block_bytes=numbers.block_bytes,
+        random_percent=numbers.random_percent,
         write_percent=asked["write_percent"],
         threads=spans[0]["thread_count"] or asked["threads"],
         depth=1 if _serves_one_at_a_time(result) else depth_of(spans[0]),
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
-        is_paced=asked_load(result.raw["request"]).is_paced,
+        is_paced=numbers.is_paced,
         working_set_bytes=working_set(result.raw).bytes if result.raw["time_spans"] else 0,
         hosts=sum(host.lost is None for host in host_figures(result)) or 1,
+        reads=way_of(asked, "read"),
+        writes=way_of(asked, "write"),
         place=shape.place,
         of_writes=shape.of_writes,
         other=shape.other,
