@@ -14,7 +14,7 @@ from fathom._asked import Way, asked_load, depth_of, shape_of, way_of, working_s
 from fathom.hosts import host_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fathom.result import Result, Warning_
 
@@ -91,6 +91,11 @@ class Load:
         """I/Os that all threads keep outstanding together."""
         return self.threads * self.depth
 
+    @property
+    def where(self) -> str:
+        """Where that many are outstanding, if several hosts measured, to stand behind them."""
+        return " on each host" if self.hosts > 1 else ""
+
     def words(self) -> str:
         """Return the load in a few words."""
         percent = round(self.write_percent)
@@ -114,6 +119,28 @@ class Observed:
     def iops(self) -> float:
         """I/Os per second, reads and writes."""
         return self.result.total.iops
+
+    @property
+    def depth_flag(self) -> str:
+        """The flag that sets its depth: that of threads that share the targets, if it was used."""
+        span = self._span
+        return "-O" if span["thread_count"] and span["request_count"] else "-o"
+
+    @property
+    def threads_flag(self) -> str:
+        """The flag that sets its threads: DiskSpd takes -F or -t, and not both."""
+        return "-F" if self._span["thread_count"] else "-t"
+
+    @property
+    def flags(self) -> str:
+        """How as many were asked to be outstanding, such as ``-o4 with 8 threads``."""
+        threads = f" with {self.load.threads} threads" if self.load.threads > 1 else ""
+        return f"{self.depth_flag}{self.load.depth}{threads}"
+
+    @property
+    def _span(self) -> Mapping[str, int]:
+        span: Mapping[str, int] = self.result.raw["request"]["profile"]["time_spans"][0]
+        return span
 
     @property
     def working_set_words(self) -> str:

@@ -70,12 +70,6 @@ def _together_words(one: Observed) -> str:
     return "" if _idle(one) else f"Together they were idle like {_idle_cores(one):.1f} whole ones. "
 
 
-def _flag(one: Observed) -> str:
-    """Return the flag that sets the threads of a load: DiskSpd takes -F or -t, and not both."""
-    span = one.result.raw["request"]["profile"]["time_spans"][0]
-    return "-F" if span["thread_count"] else "-t"
-
-
 def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
     """Return the runs with more threads at the same depth of each, or with it divided among more.
 
@@ -109,7 +103,7 @@ def _measured(worst: Observed, best: Observed) -> tuple[str, str]:
         f"{gain:.2f} times its {rate_words(worst.iops)} IOPS"
     )
     if gain >= _HELPED:
-        use = f"Use {best.load.threads} threads ({_flag(best)}{best.load.threads})."
+        use = f"Use {best.load.threads} threads ({best.threads_flag}{best.load.threads})."
         return f"{words}: more threads help.", use
     return (
         f"{words}: more threads do not help.",
@@ -130,7 +124,7 @@ def _by_idle_cores(worst: Observed, remedy: str) -> tuple[str, str]:
             "There is a thread for each core, so that more threads bring in no idle ones.",
             remedy,
         )
-    more = f"Measure with more threads ({_flag(worst)}{2 * threads})"
+    more = f"Measure with more threads ({worst.threads_flag}{2 * threads})"
     unknown = "No run with more threads tells whether they help; idle cores suggest that they do."
     return f"{_together_words(worst)}{unknown}", f"{more}, so that idle cores take part."
 

@@ -12,7 +12,7 @@ from fathom.stats import LoadPoint, find_knee
 from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fathom.findings.observed import Observed, TargetEvidence
 
@@ -29,16 +29,21 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             continue
         knee, most = find_knee(points), max(points, key=lambda point: point.load)
         if most.load > knee.load and most.latency_ns >= _LATENCY_GROWTH * knee.latency_ns:
-            yield Noticed(
-                f"{family[0].load.words()}: {knee.load:.0f} outstanding at once give "
-                f"{rate_words(knee.throughput)} IOPS at {time_words(knee.latency_ns)}, "
-                f"{most.load:.0f} give {rate_words(most.throughput)} at "
-                f"{time_words(most.latency_ns)}.",
-                f"Keep about {knee.load:.0f} outstanding at once (-o); more only wait.",
-                "likely",
-                family,
-                most.latency_ns / knee.latency_ns,
-            )
+            yield _noticed(family, knee, most)
+
+
+def _noticed(family: Sequence[Observed], knee: LoadPoint, most: LoadPoint) -> Noticed:
+    at = next(one for one in family if one.load.outstanding == knee.load)
+    load = at.load
+    return Noticed(
+        f"{load.words()}: {knee.load:.0f} outstanding at once{load.where} give "
+        f"{rate_words(knee.throughput)} IOPS at {time_words(knee.latency_ns)}, {most.load:.0f} "
+        f"give {rate_words(most.throughput)} at {time_words(most.latency_ns)}.",
+        f"Keep about {knee.load:.0f} outstanding at once{load.where} ({at.flags}); more only wait.",
+        "likely",
+        family,
+        most.latency_ns / knee.latency_ns,
+    )
 
 
 def _points(family: Iterable[Observed]) -> list[LoadPoint]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fathom.findings.observed import Observed, TargetEvidence
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "at_a_limit"]
 
 _FLAT = 0.03
 # What a run is off by chance: what was in flight at either edge of a short one, up to this.
@@ -41,6 +41,12 @@ _REMEDY = (
     "without a provider, with the link and the controller. Beyond a limit more load only waits: "
     "judge the storage by its latency below it."
 )
+
+
+def at_a_limit(evidence: TargetEvidence) -> list[Observed]:
+    """Return the runs that this rule finds to be at a limit, among those that it may look at."""
+    shown = evidence.without(RULE.explained_by)
+    return [run for noticed in _look(shown) for run in noticed.runs]
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
