@@ -76,3 +76,28 @@ def test_what_each_host_has_outstanding_was_that_of_the_fleet() -> None:
     assert "from 4 to 8 outstanding I/Os on each host the rate still grew" in growing.evidence
     one = of_rule("not-enough-outstanding", *limited((4, 4, 5e3), (8, 4, 9e3)))
     assert "outstanding I/Os the rate" in one.evidence
+
+
+def test_a_rate_that_was_asked_for_was_a_limit_that_hosts_share() -> None:
+    few, many = fleet(9e3), fleet(4.6e3, 4.6e3)
+    assert "shared-limit" in rules(few, many)
+    for paced in ({"options": {"total_iops": 9000}}, {"rate": {"iops": 9000}}):
+        assert "shared-limit" not in rules(*(asked(one, **paced) for one in (few, many)))
+
+
+def carrying(result: Result, block_bytes: int) -> Result:
+    """Return a result whose reads have this size."""
+    raw: dict[str, Any] = json.loads(json.dumps(dict(result.raw)))
+    for thread in raw["time_spans"][0]["threads"]:
+        for row in thread["targets"]:
+            row["read"]["bytes"] = row["read"]["ios"] * block_bytes
+    return asked(Result.from_json(json.dumps(raw)), block_bytes=block_bytes)
+
+
+def test_what_a_fleet_carries_together_was_too_much_for_one_slot() -> None:
+    """16 hosts with 8,000 MiB/s each: 128,000 MiB/s is more than one has lanes for."""
+    assert "too-good" not in rules(carrying(fleet(*[8e3] * 16), 1 << 20))
+    alone = carrying(fleet(120e3), 1 << 20)
+    assert ": 120,000 MiB/s is more than" in of_rule("too-good", alone).evidence
+    one_of_two = carrying(fleet(8e3, 120e3), 1 << 20)
+    assert ": 120,000 MiB/s of host h1 is more than" in of_rule("too-good", one_of_two).evidence

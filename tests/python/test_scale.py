@@ -108,6 +108,17 @@ def test_a_limit_on_each_host_is_none_of_what_they_share() -> None:
     assert _said({1: 300.0, 2: 600.0}, limited) == ["2 hosts do 100 % of linear."]
 
 
+def test_a_rate_that_was_asked_for_was_the_limit_of_what_hosts_share() -> None:
+    """--rate=9000 gave 9,000 IOPS from 1 host and from 2: no server was at its limit."""
+    paced = {hosts: fabricated(rate={"iops": 4500}) for hosts in (1, 2)}
+    (told,) = _said({1: 9000.0, 2: 9000.0}, paced)
+    assert told == (
+        "From 1 to 2 hosts the sum stays, which says nothing of what they share: "
+        "the load keeps to a schedule of its own."
+    )
+    assert _said({1: 300.0, 2: 600.0}, paced) == ["2 hosts do 100 % of linear."]
+
+
 def test_without_a_run_of_one_host_no_share_of_linear_is_given() -> None:
     """It was said that 4 hosts do 0 % of linear."""
     assert _said({2: 2000.0, 3: 3000.0, 4: 4000.0}, {}) == [

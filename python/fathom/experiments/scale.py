@@ -8,6 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from fathom._asked import asked_load
 from fathom.errors import InvalidRequestError
 from fathom.experiments.session import (
     Forecast,
@@ -44,6 +45,7 @@ __all__ = [
 _EACH_UP_TO = 8
 _FELL = 0.95
 _LOST = "a host was lost"
+_PACED = "the load keeps to a schedule of its own"
 # What a host has for itself, and yet lets through to what they share.
 _LIMITING = OF_EACH_HOST - OTHERS_ANSWERED
 
@@ -116,7 +118,7 @@ def scaling(
                 seen.failure,
                 None if seen.result is None else _disturbed(seen.result),
                 None if seen.result is None else cause_words(seen.result, OTHERS_ANSWERED),
-                None if seen.result is None else cause_words(seen.result, _LIMITING),
+                None if seen.result is None else _limited(seen.result),
             )
         )
         if seen.ends is not None:
@@ -250,6 +252,15 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
         return Forecast(done, expected, session.failed, left_s)
 
     return forecast
+
+
+def _limited(result: Result) -> str | None:
+    """Return what limited each host on its way to what they share, in words; None if nothing did.
+
+    A load with a rate or bursts asks for no more.
+    """
+    is_paced = asked_load(result.raw["request"]).is_paced
+    return cause_words(result, _LIMITING) or (_PACED if is_paced else None)
 
 
 def _disturbed(result: Result) -> str | None:

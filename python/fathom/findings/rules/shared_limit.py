@@ -20,11 +20,11 @@ __all__ = ["RULE"]
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Compare runs of one load from different numbers of hosts."""
+    """Compare runs of one load, that keeps to no rate, from different numbers of hosts."""
     grouped: dict[object, dict[int, Observed]] = {}
     for one in evidence.observed:
         count = sum(host.lost is None for host in host_figures(one.result))
-        if count:
+        if count and not one.load.is_paced:
             # Each host may have a part of the target for itself.
             load = replace(one.load, working_set_bytes=0, place="", hosts=1)
             grouped.setdefault(load, {})[count] = one
@@ -67,8 +67,8 @@ RULE = Rule(
     _look,
     explained_by=DISTURBING | OF_EACH_HOST,
     fires_when=(
-        "Of what more hosts would add to a linear sum, the same load gave less than a tenth, and "
-        "nothing disturbed or answered either run."
+        "Of what more hosts would add to a linear sum, the same load, without a rate, gave less "
+        "than a tenth, and nothing disturbed or answered either run."
     ),
     place=320,
 )

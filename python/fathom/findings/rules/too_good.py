@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom._beneath import Origin
 from fathom.findings.causes import OTHERS_ANSWERED
 from fathom.findings.finding import Noticed, Rule
+from fathom.hosts import host_figures
 from fathom.units import time_words
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     for one in evidence.observed:
         latency = one.result.total.latency
         median_ns = latency.quantile_ns(0.5) if latency is not None else None
-        rate = one.result.total.mib_per_s
+        rate, whose = _greatest_rate(one)
         if median_ns is not None and median_ns < _LEAST_NS:
             words = (
                 f"half of them took less than {time_words(median_ns + 1)}; the quickest devices "
@@ -35,7 +36,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             )
             weight = _LEAST_NS / (median_ns + 1)
         elif rate > _MOST_MIB_PER_S:
-            words = f"{rate:,.0f} MiB/s is more than sixteen lanes of PCI Express 6.0 carry"
+            words = f"{rate:,.0f} MiB/s{whose} is more than sixteen lanes of PCI Express 6.0 carry"
             weight = rate / _MOST_MIB_PER_S
         else:
             continue
@@ -49,6 +50,16 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             (one,),
             weight,
         )
+
+
+def _greatest_rate(one: Observed) -> tuple[float, str]:
+    """Return the greatest MiB/s that came over one host's slots, and whose they are in words."""
+    hosts = [host for host in host_figures(one.result) if host.lost is None]
+    rates = [(host.total.mib_per_s, host.name) for host in hosts if host.total is not None]
+    if len(rates) < 2:  # noqa: PLR2004 - One alone is the whole.
+        return one.result.total.mib_per_s, ""
+    rate, name = max(rates)
+    return rate, f" of host {name}"
 
 
 def _origins(one: Observed) -> tuple[Origin, ...]:
@@ -80,6 +91,8 @@ RULE = Rule(
     _look,
     # Nothing else makes a run quicker than a device is.
     explained_by=OTHERS_ANSWERED,
-    fires_when="Half of the I/Os took less than 5 us, or the rate is above 115,000 MiB/s.",
+    fires_when=(
+        "Half of the I/Os took less than 5 us, or the rate of one host is above 115,000 MiB/s."
+    ),
     place=140,
 )
