@@ -101,3 +101,13 @@ def test_what_a_fleet_carries_together_was_too_much_for_one_slot() -> None:
     assert ": 120,000 MiB/s is more than" in of_rule("too-good", alone).evidence
     one_of_two = carrying(fleet(8e3, 120e3), 1 << 20)
     assert ": 120,000 MiB/s of host h1 is more than" in of_rule("too-good", one_of_two).evidence
+
+
+def test_twice_the_rate_that_was_asked_for_was_what_more_threads_gave() -> None:
+    """-g500i with one thread and with two: "more threads help", by 2.00 times."""
+    full = ("core_saturated", "CPU 0 was 99.7 % busy.")
+    one = fabricated(idle_percent=(0.3, 97.0), warnings=[full], rates=500.0)
+    two = fabricated(threads=2, rates=1000.0)
+    assert "more threads help" in of_rule("core-bound", one, two).evidence
+    paced = [asked(result, rate={"iops": 500}) for result in (one, two)]
+    assert "more threads help" not in of_rule("core-bound", *paced).evidence

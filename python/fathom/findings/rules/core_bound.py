@@ -73,9 +73,12 @@ def _together_words(one: Observed) -> str:
 def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
     """Return the runs with more threads at the same depth of each, or with it divided among more.
 
-    Nothing else tells what threads gave: with another depth, the depth may have given it.
+    Nothing else tells what threads gave: with another depth, the depth may have given it, and with
+    a rate of each thread, the rate.
     """
     load = worst.load
+    if load.is_paced:
+        return []
     return [
         one
         for family in evidence.families("threads", "depth")
