@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -191,10 +190,10 @@ class TargetEvidence:
             if one.kind in kinds
         ]
 
-    def warned(self, confidence: Confidence, *kinds: str, unit: str = "") -> list[Noticed]:
-        """Return what these warnings notice; the greatest number of this unit is the worst."""
+    def warned(self, confidence: Confidence, *kinds: str) -> list[Noticed]:
+        """Return what these warnings notice."""
         return [
-            Noticed(one.evidence, one.remedy, confidence, (run,), _greatest(one.evidence, unit))
+            Noticed(one.evidence, one.remedy, confidence, (run,))
             for run, one in self.warnings(*kinds)
         ]
 
@@ -227,12 +226,6 @@ class TargetEvidence:
             same = tuple(getattr(one.load, name) for name in kept)
             grouped.setdefault(same, []).append(one)
         return (family for family in grouped.values() if len(family) > 1)
-
-
-def _greatest(words: str, unit: str) -> float:
-    """Return the greatest number of a sentence that has a unit; 0 if there is none."""
-    found = re.findall(rf"([\d,]+(?:\.\d+)?) {unit}(?!\w)", words) if unit else []
-    return max((float(one.replace(",", "")) for one in found if one.strip(",")), default=0.0)
 
 
 def observe(result: Result, run_id: int | None = None, *, several: bool = False) -> Observed | None:
