@@ -179,7 +179,12 @@ impl Resolver<'_> {
     /// Whether one block fits into the range.
     pub(super) fn check_room(&mut self, place: Place<'_>, found: &Found, room: Room) -> bool {
         let (name, size_bytes) = (&place.target.path, found.size_bytes);
-        if size_bytes == 0 {
+        let is_unsized = self.facts.here(place.target).is_some_and(|known| known.is_unsized);
+        if size_bytes == 0 && is_unsized {
+            let message =
+                format!("the size of '{name}' is not known: /sys does not show the device");
+            self.findings.target(message, "run it where sysfs is mounted at /sys");
+        } else if size_bytes == 0 {
             let message = format!("the target '{name}' is empty");
             let remedy = match found.kind {
                 TargetKind::Network if !name.is_of_files() => {

@@ -47,6 +47,8 @@ pub struct PathFacts {
     pub kind: PathKind,
     /// Its size in bytes; 0 for what has none.
     pub size_bytes: u64,
+    /// It is a device that `/sys` does not show, so that its size is not known.
+    pub is_unsized: bool,
     /// The unit of I/O past the page cache.
     pub logical_sector_bytes: u32,
     /// The unit in which the device writes.
@@ -83,6 +85,7 @@ impl Default for PathFacts {
             path: PathBuf::new(),
             kind: PathKind::default(),
             size_bytes: 0,
+            is_unsized: false,
             logical_sector_bytes: 512,
             physical_sector_bytes: 4096,
             is_direct_possible: None,
@@ -194,7 +197,9 @@ fn look_at_device(path: PathBuf, number: (u32, u32)) -> PathFacts {
     let mut facts =
         PathFacts { path, kind, is_direct_possible: Some(true), ..PathFacts::default() };
     fill_from_queue(&mut facts, &directory);
-    facts.size_bytes = size_bytes(&directory).unwrap_or(0);
+    let size_bytes = size_bytes(&directory);
+    facts.is_unsized = size_bytes.is_none();
+    facts.size_bytes = size_bytes.unwrap_or(0);
     facts.is_read_only = number_in(&directory.join("ro")) == Some(1);
     facts.discard_granularity_bytes = discard_granularity(disk_of(&directory));
     facts

@@ -245,3 +245,14 @@ fn a_distribution_that_misses_the_target_is_refused() {
     let error = error_of(random(beyond), &host());
     assert_says(&error, ErrorClass::Target, &["distribution of 't.dat'", "8388608"]);
 }
+
+#[test]
+fn a_device_that_sysfs_does_not_show_was_called_empty() {
+    let mut facts = host();
+    add(&mut facts, "sdb", PathFacts { is_unsized: true, ..of_kind(PathKind::BlockDevice) });
+    let error = error_of(span(vec![named("sdb")]), &facts);
+    assert_says(&error, ErrorClass::Target, &["size of 'sdb' is not known", "sysfs", "/sys"]);
+    add(&mut facts, "sdb", of_kind(PathKind::BlockDevice));
+    let error = error_of(span(vec![named("sdb")]), &facts);
+    assert_says(&error, ErrorClass::Target, &["'sdb' is empty", "insert a medium"]);
+}
