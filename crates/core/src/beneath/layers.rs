@@ -279,7 +279,7 @@ impl Finder<'_> {
     }
 
     fn below_loop(&mut self, number: Number, depth: usize) -> Option<usize> {
-        match self.blocks.loop_device(number).map(|device| device.under) {
+        match self.blocks.loop_device(number).and_then(|device| device.under) {
             Some(Identity::Device(under)) => self.device(under, depth),
             Some(Identity::File(id)) => {
                 places::of_backing_file(self, &self.backing_file(number), Some(id.device), depth)

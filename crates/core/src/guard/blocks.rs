@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::Identity;
 
-use super::machine::{Machine, Number, parse_number};
+use super::machine::{Machine, Number, Under, parse_number};
 
 /// An attached loop device.
 pub(crate) struct LoopDevice {
     pub(super) number: Number,
-    /// What lies under it.
-    pub(crate) under: Identity,
+    /// What lies under it; absent if that cannot be found from here.
+    pub(crate) under: Option<Identity>,
     first_byte: u64,
     /// Exclusive.
     end_byte: u64,
@@ -19,7 +19,8 @@ pub(crate) struct LoopDevice {
 impl LoopDevice {
     /// Whether both lie over some of the same bytes.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
-        self.under == other.under
+        self.under.is_some()
+            && self.under == other.under
             && self.first_byte < other.end_byte
             && other.first_byte < self.end_byte
     }
@@ -29,6 +30,8 @@ impl LoopDevice {
 pub(crate) struct Blocks<'a> {
     machine: &'a Machine,
     pub(super) loops: Vec<LoopDevice>,
+    /// Sysfs tells which devices there are.
+    pub(super) is_shown: bool,
 }
 
 impl<'a> Blocks<'a> {
@@ -36,7 +39,7 @@ impl<'a> Blocks<'a> {
         let names = machine.files().names("sys/block").into_iter();
         let loops = names.filter(|name| name.starts_with("loop"));
         let loops = loops.filter_map(|name| attached(machine, &name)).collect();
-        Self { machine, loops }
+        Self { machine, loops, is_shown: machine.shows_devices() }
     }
 
     /// The directory of a device: of a partition it lies in that of its disk.
@@ -119,6 +122,16 @@ impl<'a> Blocks<'a> {
         self.loops.iter().find(|device| device.number == number)
     }
 
+    /// The loop devices over what cannot be found from here, each with the path that the system shows.
+    pub(super) fn unknown_loops(&self) -> Vec<String> {
+        let unknown = self.loops.iter().filter(|device| device.under.is_none());
+        let in_words = |device: &LoopDevice| {
+            let shown = self.backing_file(device.number).unwrap_or_default();
+            format!("{} ({})", self.name(device.number), shown.display())
+        };
+        unknown.map(in_words).collect()
+    }
+
     /// The file behind a loop device, by the path that the system shows.
     pub(super) fn file_behind(&self, node: Identity) -> Option<PathBuf> {
         let Identity::Device(number) = node else { return None };
@@ -164,7 +177,11 @@ impl<'a> Blocks<'a> {
 fn attached(machine: &Machine, name: &str) -> Option<LoopDevice> {
     let files = machine.files();
     let number = parse_number(&files.text(&format!("sys/block/{name}/dev"))?)?;
-    let under = machine.under_loop(name)?;
+    let under = match machine.under_loop(name, number) {
+        Under::Known(found) => Some(found),
+        Under::Unknown => None,
+        Under::Nothing => return None,
+    };
     let bytes = |what: &str| {
         let text = files.text(&format!("sys/block/{name}/loop/{what}"));
         text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)

@@ -2,16 +2,26 @@
 //! of such files that a test has made.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::device::mounts::{self, Standing};
 use fathom_sys::identity::{self, FileId, Identity};
-use fathom_sys::{loops, space};
+use fathom_sys::{kernel_files, loops, space};
 
 use crate::tree::Tree;
 
 /// Major and minor number of a block device.
 pub(crate) type Number = (u32, u32);
+
+/// What a loop device lies over.
+pub(super) enum Under {
+    Known(Identity),
+    /// It is attached, and what lies under it cannot be found from here.
+    Unknown,
+    /// It is not attached.
+    Nothing,
+}
 
 /// One machine.
 pub(crate) struct Machine {
@@ -38,8 +48,7 @@ impl Machine {
     /// What a path of this machine leads to; nothing if it cannot be told.
     pub(crate) fn identity(&self, path: &Path) -> Option<Identity> {
         if let (false, Ok(name)) = (self.is_this_one, path.strip_prefix("/dev")) {
-            let number = self.files.text(&format!("sys/class/block/{}/dev", name.display()))?;
-            return Some(Identity::Device(parse_number(&number)?));
+            return self.device_named(name);
         }
         identity::of(&self.files.place(path)).ok()
     }
@@ -70,16 +79,46 @@ impl Machine {
         fs::read_link(self.files.path(name)).ok()
     }
 
+    /// The file or device that a path of the kernel's stands for. A device that has no node there is known by
+    /// its name; nothing if it cannot be told.
+    pub(super) fn file_or_device(&self, path: &Path) -> Option<Identity> {
+        let found = self.identity(path).filter(|found| *found != Identity::Other);
+        found.or_else(|| self.device_named(path.strip_prefix("/dev").ok()?))
+    }
+
+    /// A block device by the kernel's name.
+    fn device_named(&self, name: &Path) -> Option<Identity> {
+        let number = self.files.text(&format!("sys/class/block/{}/dev", name.display()))?;
+        Some(Identity::Device(parse_number(&number)?))
+    }
+
     /// What a loop device lies over. The kernel is asked first, as the path that it shows may be renamed
     /// or belong to another mount namespace.
-    pub(super) fn under_loop(&self, name: &str) -> Option<Identity> {
-        let shown = self.files.path_in(&format!("sys/block/{name}/loop/backing_file"))?;
+    pub(super) fn under_loop(&self, name: &str, number: Number) -> Under {
+        let shown = self.files.path_in(&format!("sys/block/{name}/loop/backing_file"));
+        let Some(shown) = shown else { return Under::Nothing };
         let asked = if self.is_this_one {
-            loops::backing(&Path::new("/dev").join(name)).ok()
+            loops::backing(&Path::new("/dev").join(name), number)
         } else {
-            self.made_under(name)
+            self.made_under(name).map(Some).ok_or_else(|| io::ErrorKind::NotFound.into())
         };
-        asked.or_else(|| self.identity(&shown))
+        match asked {
+            Ok(Some(found)) => Under::Known(found),
+            Ok(None) => Under::Nothing,
+            Err(_) => self.file_or_device(&shown).map_or(Under::Unknown, Under::Known),
+        }
+    }
+
+    /// Whether sysfs shows the block devices. In a sandbox it may be missing, or empty directories stand in
+    /// its place.
+    pub(super) fn shows_devices(&self) -> bool {
+        let is_shown = |name: &&str| {
+            let place = self.files.path(name);
+            let is_real =
+                !self.is_this_one || kernel_files::file_system_of(&place) == Some("sysfs");
+            is_real && fs::read_dir(place).is_ok()
+        };
+        ["sys/block", "sys/dev/block"].iter().all(is_shown)
     }
 
     /// What lies under a loop device of a machine made of files, by the number of its file system.

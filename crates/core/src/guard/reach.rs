@@ -70,7 +70,7 @@ impl Walk<'_> {
 
     fn loops_over(&mut self, node: Identity, object: &str) {
         let blocks = self.blocks;
-        for device in blocks.loops.iter().filter(|device| device.under == node) {
+        for device in blocks.loops.iter().filter(|device| device.under == Some(node)) {
             self.loop_over(device, &format!("lies over {object}"));
         }
     }
@@ -106,13 +106,14 @@ impl Walk<'_> {
     fn below_loop(&mut self, number: Number) {
         let blocks = self.blocks;
         let Some(own) = blocks.loop_device(number) else { return };
-        if let Identity::Device(under) = own.under {
-            let subject = format!("{}, which lies under it,", blocks.name(under));
-            self.up(own.under, &subject, String::new());
-            self.down(own.under);
+        let Some(under) = own.under else { return };
+        if let Identity::Device(number) = under {
+            let subject = format!("{}, which lies under it,", blocks.name(number));
+            self.up(under, &subject, String::new());
+            self.down(under);
             return;
         }
-        self.enter(own.under, "the file behind it", String::new());
+        self.enter(under, "the file behind it", String::new());
         for other in &blocks.loops {
             if other.number != number && other.overlaps(own) {
                 self.loop_over(other, "lies over the same data");

@@ -9,6 +9,7 @@ use fathom_sys::identity::Identity;
 
 use super::machine::{Machine, Number};
 use super::token;
+use super::unseen;
 use super::uses::Sight;
 
 /// A machine made of files.
@@ -110,6 +111,12 @@ impl Fake {
         let machine = Machine::below(self.root.path());
         let sight = Sight::of(&machine, &[target], protect);
         sight.gravest(target).map(|how| how.to_string())
+    }
+
+    /// What cannot be seen of how devices and files lie over each other.
+    fn doubts(&self, targets: &[Identity]) -> String {
+        let machine = Machine::below(self.root.path());
+        unseen::of_layout(&Sight::of(&machine, targets, &[])).join(" ")
     }
 
     fn tokens(&self, number: Number) -> Vec<String> {
@@ -290,6 +297,48 @@ fn loop_devices_over_one_file_reach_each_other_where_they_overlap() {
     let file = fathom_sys::identity::of(&fake.path("images/disk.img")).expect("a file");
     let found = fake.gravest_of(file, &[]).expect("in use");
     assert!(found.contains("the loop device loop2 is mounted at /mnt"), "{found}");
+}
+
+#[test]
+fn a_loop_device_over_what_cannot_be_found_did_not_exist() {
+    let fake = Fake::new();
+    fake.write("images/disk.img", "x");
+    fake.loop_over(1, "/images/disk.img", 0, 0);
+    assert_eq!(fake.doubts(&[]), "", "its file is found");
+    fake.loop_over(4, "/images/other.img (deleted)", 0, 0);
+    fake.loop_over(5, "/images/gone.img", 0, 0);
+    let said = fake.doubts(&[Identity::Device(SDB)]);
+    let devices = "loop4 (/images/other.img (deleted)), loop5 (/images/gone.img)";
+    assert!(said.contains(&format!("behind the loop devices {devices} cannot be found")), "{said}");
+    assert_eq!(fake.gravest((7, 4)), None, "two that are unknown are not the same");
+    assert_eq!(fake.gravest(SDB), None);
+    // The kernel itself knows the file.
+    fake.write("made/under/loop4", "8:1");
+    fake.write("made/under/loop5", "8:1");
+    assert_eq!(fake.doubts(&[]), "");
+}
+
+#[test]
+fn a_loop_device_over_a_device_whose_node_is_gone_is_known_by_the_name_of_that() {
+    let fake = Fake::new();
+    fake.loop_over(1, "/dev/sda", 0, 0);
+    let machine = Machine::below(fake.root.path());
+    assert_eq!(machine.file_or_device(Path::new("/dev/sda")), Some(Identity::Device(SDA)));
+    assert_eq!(machine.file_or_device(Path::new("/dev/sdz")), None);
+    let this = Machine::this();
+    assert_eq!(this.file_or_device(Path::new("/dev/null")), None, "neither file nor block device");
+}
+
+#[test]
+fn without_sysfs_no_loop_device_was_there_and_nothing_said_so() {
+    let fake = Fake::new();
+    assert_eq!(fake.doubts(&[Identity::Device(SDB)]), "");
+    for missing in ["sys/block", "sys/dev/block"] {
+        let fake = Fake::new();
+        fs::rename(fake.path(missing), fake.path("elsewhere")).expect("moved");
+        let said = fake.doubts(&[Identity::Device(SDB)]);
+        assert!(said.contains("/sys does not show the block devices here"), "{missing}: {said}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use fathom_sys::identity::Identity;
 use fathom_sys::{kernel_files, process};
 
 use super::mounts::Table;
+use super::uses::Sight;
 use super::{Guard, Held};
 
 /// Whether `/proc` is mounted so that processes of other accounts are not listed (`hidepid`, `proc(5)`), and
@@ -20,13 +21,34 @@ pub(super) fn hides_processes(tables: &[Table]) -> bool {
         && !Path::new("/proc/1").exists()
 }
 
+/// Why it is not certain what lies over and under the targets, as sentences.
+pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if !sight.blocks.is_shown {
+        doubts.push(
+            "/sys does not show the block devices here: which loop devices and volumes lie over or under a \
+             target, and who uses those, cannot be seen."
+                .to_owned(),
+        );
+    }
+    let loops = sight.blocks.unknown_loops();
+    if !loops.is_empty() {
+        let devices = if loops.len() == 1 { "loop device" } else { "loop devices" };
+        doubts.push(format!(
+            "What is behind the {devices} {} cannot be found from here: it may be a target.",
+            loops.join(", ")
+        ));
+    }
+    doubts
+}
+
 impl Guard<'_> {
     /// Why it is not certain that nobody else uses a target, as sentences.
     ///
     /// `is_certain` says that the kernel itself has told that nobody has it open for writing: then it does
     /// not matter which processes are seen from here.
     pub(super) fn doubts(&self, held: &Held, path: &Path, is_certain: bool) -> Vec<String> {
-        let mut doubts: Vec<String> = Vec::new();
+        let mut doubts = of_layout(&self.sight);
         if let Ok(Some(served)) = kernel_files::served(held, path) {
             doubts.push(format!(
                 "{} lies on a file system of type {served}: who uses it on another side of that cannot be \

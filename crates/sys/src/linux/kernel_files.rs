@@ -75,7 +75,8 @@ pub fn file_system(held: &Held, path: &Path) -> io::Result<Option<&'static str>>
 }
 
 /// The kernel's own file system that a path lies on; none if it lies on another, or cannot be asked.
-pub(super) fn file_system_of(path: &Path) -> Option<&'static str> {
+#[must_use]
+pub fn file_system_of(path: &Path) -> Option<&'static str> {
     named(FILE_SYSTEMS, &statfs(path).ok()?)
 }
 

@@ -1,6 +1,6 @@
 //! What a loop device lies over.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
@@ -8,17 +8,31 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::holders::device_number;
-use super::identity::{FileId, Identity};
+use super::identity::{self, FileId, Identity};
 
 /// The number of `linux/loop.h`.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 
-/// The object under the loop device at `device`, as the kernel holds it: a path that was renamed,
-/// deleted, or that stands in another mount namespace makes no difference.
+/// The object under the loop device of this number, whose node is expected at `device`, as the kernel holds
+/// it: a path that was renamed, deleted, or that stands in another mount namespace makes no difference.
+/// Nothing if the device is not attached.
 ///
-/// Fails with `ENXIO` if the device is not attached.
-pub fn backing(device: &Path) -> io::Result<Identity> {
+/// # Errors
+/// If no node of this device stands there, or if it may not be opened.
+pub fn backing(device: &Path, number: (u32, u32)) -> io::Result<Option<Identity>> {
+    // Opening what is another device may have effects of its own.
+    if identity::of(device)? != Identity::Device(number) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device)?;
+    match status_of(&file) {
+        Ok(status) => Ok(Some(status.under())),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn status_of(file: &File) -> io::Result<Status> {
     let mut status = MaybeUninit::<Status>::zeroed();
     // SAFETY: the ioctl writes one `loop_info64`, whose layout `Status` has, and `status` has room
     // for it and outlives the call.
@@ -28,13 +42,7 @@ pub fn backing(device: &Path) -> io::Result<Identity> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the structure is plain integers, the memory was zeroed, and the kernel has filled it.
-    let status = unsafe { status.assume_init() };
-    // The number of the device that lies below is set only if that is a device itself.
-    if status.under_device != 0 {
-        return Ok(Identity::Device(device_number(status.under_device)));
-    }
-    let device = device_number(status.device);
-    Ok(Identity::File(FileId { device, inode: status.inode }))
+    Ok(unsafe { status.assume_init() })
 }
 
 /// `struct loop_info64` of `linux/loop.h`, which the libc crate does not carry.
@@ -55,6 +63,16 @@ struct Status {
     init: [u64; 2],
 }
 
+impl Status {
+    fn under(&self) -> Identity {
+        // The number of the device that lies below is set only if that is a device itself.
+        if self.under_device != 0 {
+            return Identity::Device(device_number(self.under_device));
+        }
+        Identity::File(FileId { device: device_number(self.device), inode: self.inode })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +84,6 @@ mod tests {
 
     #[test]
     fn what_is_no_loop_device_has_nothing_below() {
-        assert!(backing(Path::new("/dev/null")).is_err());
+        assert!(backing(Path::new("/dev/null"), (1, 3)).is_err());
     }
 }
