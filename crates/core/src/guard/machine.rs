@@ -129,7 +129,17 @@ impl Machine {
 
     /// The numbers of all processes.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> + use<> {
-        self.files.names("proc").into_iter().filter_map(|name| name.parse().ok())
+        self.numbers("proc").unwrap_or_default().into_iter()
+    }
+
+    /// The numbers that are names in a directory: processes, or threads of one.
+    pub(super) fn numbers(&self, directory: &str) -> io::Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(self.files.path(directory))? {
+            numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// A process in words: its number and its name.

@@ -15,12 +15,14 @@ mod intents;
 mod judged;
 mod layers;
 pub(crate) mod machine;
+mod mapped;
 pub(crate) mod mounts;
 mod openers;
 mod places;
 pub mod policy;
 mod reach;
 mod remote;
+mod rings;
 mod stores;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
-//! What is mounted, in every mount namespace that a process lives in.
+//! What is mounted, in every mount namespace that a process lives in, as far as a process reaches it.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::identity::Identity;
 
@@ -19,14 +20,15 @@ pub(super) struct Mounted {
     pub(super) seen_by: Option<String>,
 }
 
-/// The mounts of one namespace.
+/// The mounts of one namespace, as far as they are reached from one root.
 pub(crate) struct Table {
-    /// A process that lives in it; absent if this one does.
+    /// A process that lives there; absent if this one does.
     pub(super) pid: Option<u32>,
     pub(crate) mounts: Vec<Mount>,
 }
 
-/// The mounts of every namespace that a process lives in, those of this process first.
+/// The mounts of every namespace that a process lives in, those of this process first. In a chroot only what
+/// lies below that is seen of a namespace.
 pub(crate) fn tables(machine: &Machine) -> Vec<Table> {
     let mut seen = BTreeSet::new();
     let own = std::iter::once(("self".to_owned(), None));
@@ -41,10 +43,12 @@ pub(crate) fn tables(machine: &Machine) -> Vec<Table> {
 /// All mounts of block devices.
 pub(super) fn all(machine: &Machine, tables: &[Table]) -> Vec<Mounted> {
     let groups = btrfs_groups(machine);
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for table in tables {
         let seen_by = table.pid.map(|pid| machine.process(pid));
-        found.extend(table.mounts.iter().filter_map(|mount| {
+        // From several roots of a namespace the same mount is seen.
+        let mounts = table.mounts.iter().filter(|mount| seen.insert((mount.id, mount.number)));
+        found.extend(mounts.filter_map(|mount| {
             let devices = devices_of(machine, mount, &groups)?;
             Some(Mounted { devices, place: mount.place.clone(), seen_by: seen_by.clone() })
         }));
@@ -52,17 +56,26 @@ pub(super) fn all(machine: &Machine, tables: &[Table]) -> Vec<Mounted> {
     found
 }
 
-/// The mounts of a process, unless those of its namespace have been read. A process that hides its
-/// namespace is distinguished from others by what it sees.
+/// The mounts of a process, unless those that are reached from its root have been read. A process that hides
+/// its namespace or its root is distinguished from others by what it sees.
 fn unseen_table(machine: &Machine, process: &str, seen: &mut BTreeSet<String>) -> Option<String> {
-    let namespace = machine.link(&format!("proc/{process}/ns/mnt"));
-    let namespace = namespace.map(|link| link.to_string_lossy().into_owned());
-    if namespace.as_ref().is_some_and(|name| seen.contains(name)) {
+    let root = root_of(machine, process);
+    if root.as_ref().is_some_and(|root| seen.contains(root)) {
         return None;
     }
     let text = machine.files().text(&format!("proc/{process}/mountinfo"))?;
     let sight = || format!("{:x}", hasher().hash_one(&text));
-    seen.insert(namespace.unwrap_or_else(sight)).then_some(text)
+    seen.insert(root.unwrap_or_else(sight)).then_some(text)
+}
+
+/// What tells the root of a process from others: its namespace, its mount and its directory. Nothing if one
+/// of them is hidden, or not told (the mount before Linux 5.8).
+fn root_of(machine: &Machine, process: &str) -> Option<String> {
+    let namespace = machine.link(&format!("proc/{process}/ns/mnt"))?;
+    let root = PathBuf::from(format!("/proc/{process}/root"));
+    let mount = machine.standing(&root)?.mount?;
+    let directory = machine.metadata(&root)?.number();
+    Some(format!("{} {mount} {directory:?}", namespace.display()))
 }
 
 fn hasher() -> &'static RandomState {
@@ -76,7 +89,7 @@ fn device_of(machine: &Machine, mount: &Mount) -> Option<Number> {
         return Some(mount.number);
     }
     let source = Some(&mount.source).filter(|source| source.starts_with('/'))?;
-    match machine.identity(source.as_ref())? {
+    match machine.file_or_device(source.as_ref())? {
         Identity::Device(number) => Some(number),
         _ => None,
     }
@@ -112,8 +125,26 @@ fn with_group(device: Number, groups: &[(String, Vec<Number>)]) -> Vec<Number> {
 }
 
 /// What the system swaps to.
-pub(super) fn swaps(machine: &Machine) -> Vec<Identity> {
+#[derive(Debug, Default)]
+pub(super) struct Swaps {
+    pub(super) nodes: Vec<Identity>,
+    /// Devices that cannot be found from here, as the system names them.
+    pub(super) unknown: Vec<PathBuf>,
+}
+
+/// What the system swaps to. A file that cannot be found from here is no doubt: the kernel itself lets nobody
+/// write to it (`ETXTBSY`), and its device is mounted.
+pub(super) fn swaps(machine: &Machine) -> Swaps {
     let text = machine.files().text("proc/swaps").unwrap_or_default();
-    let names = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    names.filter_map(|name| machine.identity(&mounts::unescape(name))).collect()
+    let mut swaps = Swaps::default();
+    for line in text.lines().skip(1) {
+        let mut fields = line.split_whitespace();
+        let Some(path) = fields.next().map(mounts::unescape) else { continue };
+        match machine.file_or_device(&path) {
+            Some(found) => swaps.nodes.push(found),
+            None if fields.next() == Some("file") => {}
+            None => swaps.unknown.push(path),
+        }
+    }
+    swaps
 }

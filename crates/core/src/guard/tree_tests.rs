@@ -11,6 +11,7 @@ use super::machine::{Machine, Number};
 use super::token;
 use super::unseen;
 use super::uses::Sight;
+use super::writers;
 
 /// A machine made of files.
 struct Fake {
@@ -117,6 +118,12 @@ impl Fake {
     fn doubts(&self, targets: &[Identity]) -> String {
         let machine = Machine::below(self.root.path());
         unseen::of_layout(&Sight::of(&machine, targets, &[])).join(" ")
+    }
+
+    /// What is known of the processes that use a target.
+    fn writers(&self, target: Identity) -> writers::Writers {
+        let machine = Machine::below(self.root.path());
+        writers::find(&machine, &[target].into())
     }
 
     fn tokens(&self, number: Number) -> Vec<String> {
@@ -353,6 +360,106 @@ fn a_file_that_another_process_has_open_for_writing_is_in_use_and_one_that_reads
     fake.write("proc/77/fdinfo/3", "pos:\t0\nflags:\t0102001\n");
     let found = fake.gravest_of(file, &[]).expect("in use");
     assert_eq!(found, "process 77 (mysqld) has it open for writing");
+}
+
+#[test]
+fn a_device_that_was_mapped_for_writing_and_closed_counted_as_unused() {
+    let fake = Fake::new();
+    fake.write("proc/77/comm", "mapper\n");
+    fake.write("proc/77/maps", "7f00-7f10 r--s 00000000 00:05 99   /dev/sdb\n");
+    assert_eq!(fake.gravest(SDB), None, "it is only read");
+    fake.write("proc/77/maps", "7f00-7f10 rw-s 00000000 00:05 99   /dev/sdb\n");
+    let found = fake.gravest(SDB).expect("in use");
+    assert_eq!(found, "process 77 (mapper) has it open for writing");
+    assert_eq!(fake.gravest(SDA2), None, "another device");
+}
+
+#[test]
+fn the_mappings_of_a_process_without_its_first_thread_were_not_read() {
+    let fake = Fake::new();
+    fake.write("proc/77/maps", "");
+    fake.write("proc/77/task/77/maps", "");
+    fake.write("proc/77/task/78/maps", "7f00-7f10 rw-s 00000000 00:05 99   /dev/sdb\n");
+    assert!(
+        fake.gravest(SDB).is_some_and(|how| how.contains("process 77 has it open for writing"))
+    );
+}
+
+#[test]
+fn a_mapping_of_what_cannot_be_found_is_hidden_and_one_of_memory_is_none() {
+    let hidden = |line: &str| {
+        let fake = Fake::new();
+        fake.write("proc/77/maps", line);
+        fake.writers(Identity::Device(SDB)).hidden
+    };
+    assert_eq!(hidden("7f00-7f10 rw-s 00000000 00:05 99   /dev/gone (deleted)\n"), 1);
+    assert_eq!(hidden("7f00-7f10 rw-s 00000000 00:01 99   /memfd:x (deleted)\n"), 0);
+    assert_eq!(hidden("7f00-7f10 rw-p 00000000 00:05 99   /dev/gone (deleted)\n"), 0);
+}
+
+#[test]
+fn a_thread_of_which_it_is_not_certain_that_it_shares_its_files_was_taken_to_share_them() {
+    // No process has such numbers, so that the kernel does not tell.
+    let fake = Fake::new();
+    let table = "proc/5000001/task/5000002";
+    fake.write("data/log", "x");
+    fake.link(&format!("{table}/fd/3"), &fake.path("data/log"));
+    fake.write(&format!("{table}/fdinfo/3"), "pos:\t0\nflags:\t0102001\n");
+    let file = fathom_sys::identity::of(&fake.path("data/log")).expect("a file");
+    let found = fake.gravest_of(file, &[]).expect("in use");
+    assert_eq!(found, "process 5000001 has it open for writing");
+}
+
+#[test]
+fn a_device_that_is_registered_in_a_ring_was_not_seen() {
+    let ring = |registered: &str| {
+        let fake = Fake::new();
+        fake.write("data/log", "x");
+        fs::create_dir_all(fake.path("proc/77/fd/anon_inode:[io_uring]")).expect("no file");
+        fake.link("proc/77/fd/3", Path::new("anon_inode:[io_uring]"));
+        fake.write("proc/77/fdinfo/3", &format!("pos:\t0\nflags:\t02000002\n{registered}"));
+        fake.writers(Identity::Device(SDB)).registered
+    };
+    assert_eq!(ring("UserFiles:\t1\n    0: /dev/sdb\n"), Some("process 77".to_owned()));
+    assert_eq!(ring("UserFiles:\t1\n    0: /gone (deleted)\n"), Some("process 77".to_owned()));
+    assert!(ring("SqMask:\t0x3\n").is_some(), "the kernel does not tell what is registered");
+    assert_eq!(ring("UserFiles:\t0\nUserBufs:\t0\n"), None);
+    assert_eq!(ring("UserFiles:\t2\n    0: /data/log\n    1: socket:[7]\n"), None);
+}
+
+#[test]
+fn what_is_mounted_outside_of_a_chroot_was_not_seen_from_within() {
+    let fake = Fake::new();
+    let lives = |process: &str, root: &str, mount: &str| {
+        fake.link(&format!("proc/{process}/ns/mnt"), Path::new("mnt:[4026531841]"));
+        fake.write(&format!("{root}/here"), "");
+        fake.link(&format!("proc/{process}/root"), &fake.path(root));
+        fake.write(&format!("made/standing/proc/{process}/root"), mount);
+    };
+    lives("self", "jail", "31 8:1");
+    lives("1", "whole", "30 8:1");
+    lives("2", "whole", "30 8:1");
+    for process in ["1", "2"] {
+        fake.mounts(process, &["8:1 / /|ext4 /dev/sda1", "8:16 / /db|ext4 /dev/sdb"]);
+    }
+    let found = fake.gravest(SDB).expect("in use");
+    assert_eq!(found, "it is mounted at /db in the mount namespace of process 1");
+    let machine = Machine::below(fake.root.path());
+    let pids: Vec<_> = super::mounts::tables(&machine).iter().map(|table| table.pid).collect();
+    assert_eq!(pids, [None, Some(1)], "each root is looked at once");
+}
+
+#[test]
+fn a_swap_device_that_cannot_be_found_was_none() {
+    let fake = Fake::new();
+    let swaps = |line: &str| fake.write("proc/swaps", &format!("Filename Type Size\n{line}\n"));
+    swaps("/dev/sdb partition 1024");
+    assert_eq!(fake.doubts(&[]), "", "it is found");
+    swaps("/swap.img file 1024");
+    assert_eq!(fake.doubts(&[]), "", "the kernel keeps others from writing to it");
+    swaps("/dev/odd\\040name partition 1024");
+    let said = fake.doubts(&[]);
+    assert!(said.contains("swaps to /dev/odd name, which cannot be found"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use fathom_sys::identity::Identity;
 use fathom_sys::{kernel_files, process};
 
 use super::mounts::Table;
@@ -39,7 +38,28 @@ pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
             loops.join(", ")
         ));
     }
+    let unknown = sight.swaps.unknown.iter().map(|path| path.display().to_string());
+    let unknown = unknown.collect::<Vec<_>>().join(", ");
+    if !unknown.is_empty() {
+        doubts.push(format!(
+            "The system swaps to {unknown}, which cannot be found from here: it may lie on a target."
+        ));
+    }
     doubts
+}
+
+/// That the open files of some processes cannot be seen. Root lacks a capability where it may not look.
+fn hidden_in_words(count: usize) -> String {
+    if process::effective_user() == 0 {
+        return format!(
+            "The open files of {count} processes cannot be seen although this is root: run it with \
+             CAP_SYS_PTRACE to know that none of them writes to a target."
+        );
+    }
+    format!(
+        "The open files of {count} processes of other accounts cannot be seen: run it as root to know that \
+         none of them writes to a target."
+    )
 }
 
 impl Guard<'_> {
@@ -65,12 +85,12 @@ impl Guard<'_> {
         }
         doubts.extend(self.regions.doubts(path));
         if !is_certain {
-            doubts.extend(self.unseen_processes(held.identity()));
+            doubts.extend(self.unseen_processes());
         }
         doubts
     }
 
-    fn unseen_processes(&self, target: Identity) -> Vec<String> {
+    fn unseen_processes(&self) -> Vec<String> {
         let writers = self.sight.writers();
         let mut doubts = Vec::new();
         match process::sees_all_processes() {
@@ -85,12 +105,15 @@ impl Guard<'_> {
                     .to_owned(),
             ),
         }
+        if !writers.are_listed {
+            doubts.push(
+                "The processes of this host cannot be listed: whether one of them has a target open cannot \
+                 be seen."
+                    .to_owned(),
+            );
+        }
         if writers.hidden > 0 {
-            doubts.push(format!(
-                "The open files of {} processes of other accounts cannot be seen: run it as root to know \
-                 that none of them writes to a target.",
-                writers.hidden
-            ));
+            doubts.push(hidden_in_words(writers.hidden));
         }
         if self.hides_processes {
             doubts.push(
@@ -99,7 +122,13 @@ impl Guard<'_> {
                     .to_owned(),
             );
         }
-        if let (Identity::Device(_), Some(process)) = (target, &writers.in_flight) {
+        if let Some(process) = &writers.registered {
+            doubts.push(format!(
+                "Files that may be a target are registered in an io_uring of {process}: whether it writes \
+                 to them cannot be seen."
+            ));
+        }
+        if let Some(process) = &writers.in_flight {
             doubts.push(format!(
                 "Descriptors are on their way through a UNIX socket of {process}: what they are open for \
                  cannot be seen."

@@ -12,7 +12,7 @@ use fathom_sys::places::{folder_of, real_path, whole_path};
 use super::blocks::Blocks;
 use super::layers::Layer;
 use super::machine::{Machine, Number};
-use super::mounts::{self, Mounted, Table};
+use super::mounts::{self, Mounted, Swaps, Table};
 use super::reach::{Reached, reach};
 use super::writers::{self, Writers};
 
@@ -50,7 +50,7 @@ pub(super) struct Sight<'a> {
     pub(super) blocks: Blocks<'a>,
     reached: BTreeMap<Identity, Vec<Reached>>,
     mounts: Vec<Mounted>,
-    swaps: Vec<Identity>,
+    pub(super) swaps: Swaps,
     groups: Vec<(String, Vec<Number>)>,
     writers: Writers,
     protected: Vec<Protected>,
@@ -150,7 +150,7 @@ impl<'a> Sight<'a> {
         let mut uses: Vec<Use> = self.mounts_of(reached).collect();
         let protected = self.protected.iter().filter(|one| one.files.contains(&reached.node));
         uses.extend(protected.map(|one| one.refuses(&reached.subject)));
-        if self.swaps.contains(&reached.node) {
+        if self.swaps.nodes.contains(&reached.node) {
             uses.push(Use::Swap(match reached.subject.as_str() {
                 "it" => "the system swaps to it".to_owned(),
                 other => format!("the system swaps to {other}"),

@@ -1,5 +1,6 @@
 //! What may be asked of processes and their namespaces.
 
+use std::io;
 use std::path::Path;
 
 /// The inode of the PID namespace that a machine starts with (`PROC_PID_INIT_INO` of
@@ -42,6 +43,12 @@ pub fn share_open_files(one: u32, other: u32) -> Option<bool> {
     }
 }
 
+/// Whether a file of `/proc` could not be read because its process, or what it told of, is gone.
+#[must_use]
+pub fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// Gives memory that was freed back to the kernel, where the library keeps it for later (glibc).
 pub fn give_back_freed_memory() {
     // SAFETY: the call takes an integer only, and moves nothing that is in use.
@@ -54,6 +61,13 @@ pub fn give_back_freed_memory() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_has_ended_is_gone() {
+        let gone = |number| is_gone(&io::Error::from_raw_os_error(number));
+        assert!(gone(libc::ENOENT) && gone(libc::ESRCH));
+        assert!(!gone(libc::EACCES) && !gone(libc::EPERM) && !gone(libc::EMFILE));
+    }
 
     #[test]
     fn a_thread_shares_with_itself() {
