@@ -39,6 +39,7 @@ mod test_data;
 mod time_spans;
 mod tuning;
 mod turns;
+mod unreadable;
 mod unseen;
 mod verify;
 mod verify_journal;

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::bench::skip;
 use crate::prepare::support::run;
 
-const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+pub const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
 /// Feature, what is taken away, arguments.
 const CASES: &[(&str, &str, &str)] = &[
@@ -45,7 +45,7 @@ const CASES: &[(&str, &str, &str)] = &[
 
 /// Denies system calls as the sandbox of a container does: a filter for seccomp(2) with one comparison per
 /// number, all others being allowed.
-const DENY: &str = r#"
+pub const DENY: &str = r#"
 import ctypes, os, struct, sys
 numbers = [int(one) for one in sys.argv[1].split(",")]
 one = lambda code, yes, no, value: struct.pack("HBBI", code, yes, no, value)

@@ -74,6 +74,16 @@ impl Machine {
         self.is_this_one.then(|| space::memory_file_system(path))?
     }
 
+    /// What distinguishes the root of a process from others within its mount namespace. On a machine made of
+    /// files, a file below `made/root` tells.
+    pub(super) fn root_of(&self, process: &str) -> Option<String> {
+        if !self.is_this_one {
+            return self.files.text(&format!("made/root/{process}"));
+        }
+        let root = self.files.path(&format!("proc/{process}/root"));
+        mounts::spot(&root).ok()?.map(|spot| format!("{spot:?}"))
+    }
+
     /// Where a symbolic link of `/proc` leads, also if nothing stands there.
     pub(super) fn link(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(self.files.path(name)).ok()

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
-use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::identity::Identity;
 
@@ -72,10 +71,7 @@ fn unseen_table(machine: &Machine, process: &str, seen: &mut BTreeSet<String>) -
 /// of them is hidden, or not told (the mount before Linux 5.8).
 fn root_of(machine: &Machine, process: &str) -> Option<String> {
     let namespace = machine.link(&format!("proc/{process}/ns/mnt"))?;
-    let root = PathBuf::from(format!("/proc/{process}/root"));
-    let mount = machine.standing(&root)?.mount?;
-    let directory = machine.metadata(&root)?.number();
-    Some(format!("{} {mount} {directory:?}", namespace.display()))
+    Some(format!("{} {}", namespace.display(), machine.root_of(process)?))
 }
 
 fn hasher() -> &'static RandomState {

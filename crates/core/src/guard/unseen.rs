@@ -50,14 +50,15 @@ pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
 
 /// That the open files of some processes cannot be seen. Root lacks a capability where it may not look.
 fn hidden_in_words(count: usize) -> String {
+    let processes = if count == 1 { "process" } else { "processes" };
     if process::effective_user() == 0 {
         return format!(
-            "The open files of {count} processes cannot be seen although this is root: run it with \
-             CAP_SYS_PTRACE to know that none of them writes to a target."
+            "The open files of {count} {processes} cannot be seen although this is root: CAP_SYS_PTRACE is \
+             missing, or a security module forbids it."
         );
     }
     format!(
-        "The open files of {count} processes of other accounts cannot be seen: run it as root to know that \
+        "The open files of {count} {processes} of other accounts cannot be seen: run it as root to know that \
          none of them writes to a target."
     )
 }
