@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::bench::{Bench, bytes, skip};
-use crate::prepare::support::{Loop, Mount, run};
+use crate::prepare::support::{Loop, run};
 use crate::privileges_table::{DENY, NOBODY};
 use crate::unseen::{LOAD, apart, is_refused, told, turn, zeros};
 
@@ -244,18 +244,20 @@ fn a_mount_outside_of_the_chroot_that_it_runs_in_was_not_seen() {
     if !run("mkfs.ext2", &["-q", device.name()]) {
         return skip("there is no mkfs.ext2");
     }
-    let Some(_mount) = Mount::new(&[device.name()]) else { return };
-    let before = bytes(device.image());
     let Some(mut within) = apart(&["--mount", "--propagation", "private"]) else { return };
-    let jail = tempfile::tempdir().unwrap();
+    let (jail, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The shell stays outside, and only its mount namespace has the mount.
     let script = format!(
-        "mount --bind / {root} || exit 99\n\
+        "mount -o ro {} {} && mount --bind / {root} || exit 99\n\
          for one in proc sys dev; do mount --rbind /$one {root}/$one || exit 99; done\n\
-         exec chroot {root} {} {}",
+         chroot {root} {} {}\nexit $?",
+        device.name(),
+        place.path().display(),
         env!("CARGO_BIN_EXE_diskspd"),
         Over::args(""),
         root = jail.path().display(),
     );
+    let before = bytes(device.image());
     let output = within.args(["sh", "-c", &script]).output().unwrap();
     if output.status.code() == Some(99) {
         return skip("no other root can be made here");
