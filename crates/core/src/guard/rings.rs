@@ -1,4 +1,4 @@
-//! Files that are registered in a ring of io_uring: no descriptor of them needs to be open any more.
+//! Files that are registered in a ring of `io_uring`: no descriptor of them needs to be open any more.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -22,7 +22,7 @@ pub(super) struct Writers {
     pub(super) hidden: usize,
     /// A process with a socket through which descriptors are on their way, in words.
     pub(super) in_flight: Option<String>,
-    /// A process in whose io_uring files are registered that may be what is looked for, in words.
+    /// A process in whose `io_uring` files are registered that may be what is looked for, in words.
     pub(super) registered: Option<String>,
     /// The processes could be listed.
     pub(super) are_listed: bool,
@@ -149,12 +149,11 @@ fn look_into(
                 found.nodes.extend((is_for_writing == Some(Some(true))).then_some(node));
             }
             Ok(Identity::Other) => look_behind(machine, (table, &link), info, (nodes, found)),
-            Ok(_) => {}
             // A file system of another account (FUSE) refuses a look, too, but shows where the link leads.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 found.read(fs::read_link(&link));
             }
-            Err(_) => {}
+            _ => {}
         }
     }
     Ok(())

@@ -138,17 +138,30 @@ pub fn standing(path: &Path) -> io::Result<Standing> {
     })
 }
 
-/// What distinguishes a directory from others, and from itself in another mount: what the kernel calls the
-/// mount, and number of the file system and inode. Nothing before Linux 5.8, which does not tell the mount.
+/// What distinguishes a directory from others, and from itself in another mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// What the kernel calls the mount.
+    pub mount: u64,
+    /// The number of its file system.
+    pub number: (u32, u32),
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// Which directory a path leads to. Nothing before Linux 5.8, which does not tell the mount.
 ///
 /// # Errors
 /// If nothing is there, or it may not be looked at.
-pub fn spot(path: &Path) -> io::Result<Option<(u64, (u32, u32), u64)>> {
+pub fn spot(path: &Path) -> io::Result<Option<Spot>> {
     let wanted = libc::STATX_INO | libc::STATX_MNT_ID;
     let answer = statx::of_path(path, libc::AT_STATX_DONT_SYNC, wanted)?;
-    let number = (answer.stx_dev_major, answer.stx_dev_minor);
     let is_told = answer.stx_mask & libc::STATX_MNT_ID != 0;
-    Ok(is_told.then_some((answer.stx_mnt_id, number, answer.stx_ino)))
+    Ok(is_told.then_some(Spot {
+        mount: answer.stx_mnt_id,
+        number: (answer.stx_dev_major, answer.stx_dev_minor),
+        inode: answer.stx_ino,
+    }))
 }
 
 /// The mount among `mounts` that holds a path: the one that the kernel names. The text of a path names the
