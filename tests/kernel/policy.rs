@@ -253,7 +253,8 @@ fn what_the_policy_protects_was_written_through_a_loop_device() {
     is_refused(&output, "under another name", device.image(), &before);
 }
 
-/// Runs behind a command of the shell, in a mount namespace of its own. What it puts into `$AS` runs the load.
+/// Runs behind a command of the shell, in a mount namespace of its own. What it puts into `$AS` runs the
+/// load.
 pub fn behind(first: &str, bench: &Bench, args: &str) -> Option<Output> {
     let mut command = apart(&["--mount"])?;
     let script = format!("{first} && exec $AS {} {args}", env!("CARGO_BIN_EXE_diskspd"));
