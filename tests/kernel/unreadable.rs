@@ -93,7 +93,7 @@ fn a_device_that_is_mapped_for_writing_was_free_once_it_was_closed() {
     let ends = if cfg!(target_arch = "x86_64") { leaves } else { waits };
     // Python keeps a descriptor of its own for a mapping, unless it is closed behind its back.
     for more in [waits, ends] {
-        let close = "import glob\n[os.close(int(one)) for one in os.listdir('/proc/self/fd') \
+        let close = "[os.close(int(one)) for one in os.listdir('/proc/self/fd') \
                      if os.path.exists('/proc/self/fd/' + one) \
                      and os.path.realpath('/proc/self/fd/' + one) == name]\n";
         let Some(holder) = Holder::new(&format!("{MAP}{close}{more}"), device.path()) else {
@@ -112,7 +112,8 @@ fn a_device_that_is_mapped_for_writing_was_free_once_it_was_closed() {
 const REGISTER: &str = "libc = ctypes.CDLL(None, use_errno=True)\n\
                         ring = libc.syscall(425, 4, ctypes.create_string_buffer(120))\n\
                         fd = os.open(name, os.O_RDWR)\n\
-                        if ring < 0 or libc.syscall(427, ring, 2, ctypes.byref(ctypes.c_int(fd)), 1) < 0:\n    \
+                        one = ctypes.byref(ctypes.c_int(fd))\n\
+                        if ring < 0 or libc.syscall(427, ring, 2, one, 1) < 0:\n    \
                         sys.exit('no ring')\n\
                         os.close(fd)\nprint('ready', flush=True)\ntime.sleep(1000)";
 
