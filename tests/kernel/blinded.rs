@@ -129,6 +129,11 @@ fn an_overlay_with_layers_that_nobody_finds_is_in_doubt_beside_what_is_protected
         let Some(output) = behind(&mount, &bench, &args) else { return };
         is_refused(&output, "layers cannot be reached from here", &bench.path("ov/up/f"), &before);
     }
+    // Nor is anything made there.
+    let args = format!("{LOAD} --strict --protect=ov/m -c1M ov/up/new");
+    let output = behind(&mount, &bench, &args).unwrap();
+    is_refused(&output, "layers cannot be reached from here", &bench.path("ov/up/f"), &before);
+    assert!(!bench.path("ov/up/new").exists());
     // Layers that are found leave nothing in doubt, whatever else is protected.
     let whole =
         mount.replace("=low", "=$PWD/low").replace("=up", "=$PWD/up").replace("=wk", "=$PWD/wk");
@@ -159,12 +164,16 @@ fn a_layer_that_may_not_be_looked_at_is_not_passed_over() {
 
 #[test]
 fn a_policy_that_is_a_link_to_nothing_was_no_policy() {
-    let bench = Bench::new();
-    zeros(&bench.path("z.dat"));
-    let before = bytes(&bench.path("z.dat"));
     let place = "/etc/fathom/policy.toml";
-    let first = format!("rm {place} && ln -s /nowhere/policy.toml {place}");
     let args = format!("{LOAD} z.dat");
-    let Some(output) = under_policy_behind(&first, &bench, "", 0o644, &args) else { return };
-    is_refused(&output, "it is a link to what is not there", &bench.path("z.dat"), &before);
+    for first in [
+        format!("rm {place} && ln -s /nowhere/policy.toml {place}"),
+        "umount /etc/fathom && rmdir /etc/fathom && ln -s /nowhere /etc/fathom".to_owned(),
+    ] {
+        let bench = Bench::new();
+        zeros(&bench.path("z.dat"));
+        let before = bytes(&bench.path("z.dat"));
+        let Some(output) = under_policy_behind(&first, &bench, "", 0o644, &args) else { return };
+        is_refused(&output, "a link to what is not there", &bench.path("z.dat"), &before);
+    }
 }

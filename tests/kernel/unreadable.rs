@@ -180,6 +180,29 @@ fn a_file_below_a_loop_device_whose_name_was_removed_was_written_by_its_owner() 
     assert!(!told(&free).contains("loop4"), "{}", told(&free));
 }
 
+/// The device would have the file open for writing, and the kernel says that nobody has.
+#[test]
+fn a_loop_device_of_others_casts_no_doubt_on_a_file_that_nobody_has_open() {
+    let _turn = turn();
+    let home = tempfile::tempdir().unwrap();
+    let place = |name: &str| home.path().join(name).display().to_string();
+    let (file, other, program) = (place("f.dat"), place("other.img"), place("diskspd"));
+    zeros(Path::new(&file));
+    zeros(Path::new(&other));
+    fs::copy(env!("CARGO_BIN_EXE_diskspd"), &program).unwrap();
+    let is_given = run("chown", &["-R", "65534:65534", &place(".")]);
+    if !is_given || !run("losetup", &["/dev/loop4", &other]) {
+        return skip("/dev/loop4 cannot be attached here, or is taken");
+    }
+    fs::remove_file(&other).unwrap();
+    let mut words = NOBODY.split_whitespace();
+    let mut nobody = Command::new(words.next().unwrap());
+    nobody.args(words).arg(&program).args(LOAD.split_whitespace()).args(["--strict", &file]);
+    let output = nobody.output().unwrap();
+    run("losetup", &["-d", "/dev/loop4"]);
+    assert!(!told(&output).contains("loop4"), "{}", told(&output));
+}
+
 #[test]
 fn without_sysfs_no_loop_device_was_known_and_a_device_was_called_empty() {
     let _turn = turn();

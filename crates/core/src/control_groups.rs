@@ -68,7 +68,8 @@ pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
 /// no mount shows the group.
 fn place_of<'a>(mounts: &str, controllers: &str, path: &'a str) -> Option<(String, &'a str)> {
     let first = controllers.split(',').next().unwrap_or_default();
-    mounts.lines().find_map(|line| {
+    // One that was mounted later may hide another.
+    mounts.lines().rev().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split_whitespace();
         let (file_system, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
@@ -77,10 +78,10 @@ fn place_of<'a>(mounts: &str, controllers: &str, path: &'a str) -> Option<(Strin
             name => file_system == "cgroup" && options.split(',').any(|option| option == name),
         };
         let mut place = place.split(' ').skip(3);
-        let (root, place) = (place.next()?, place.next()?);
-        let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+        let [root, place] = [place.next()?, place.next()?].map(unescape);
+        let rest = path.strip_prefix(root.to_string_lossy().trim_end_matches('/'))?;
         let is_within = rest.is_empty() || rest.starts_with('/');
-        (fits && is_within).then(|| (unescape(place).to_string_lossy().into_owned(), rest))
+        (fits && is_within).then(|| (place.to_string_lossy().into_owned(), rest))
     })
 }
 
@@ -192,10 +193,10 @@ mod tests {
     /// The limit of the group below was looked for at a path that the mount does not have, and not found.
     #[test]
     fn a_part_of_the_hierarchy_that_is_mounted_alone_shows_its_groups() {
-        let mount = "31 23 0:27 /pod /run/c\\040g rw - cgroup cgroup rw,memory\n\
+        let mount = "31 23 0:27 /po\\134x2dd /run/c\\040g rw - cgroup cgroup rw,memory\n\
                      32 23 0:27 /other /else rw - cgroup cgroup rw,memory\n";
         let files = [
-            ("proc/self/cgroup", "4:memory:/pod/box\n"),
+            ("proc/self/cgroup", "4:memory:/po\\x2dd/box\n"),
             ("proc/self/mountinfo", mount),
             ("run/c g/box/memory.limit_in_bytes", "4096\n"),
             ("run/c g/box/memory.stat", "total_rss 96\ntotal_shmem 0\n"),
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
         // Only what lies above is mounted elsewhere: nothing of it is this group.
         let apart = [
-            ("proc/self/cgroup", "4:memory:/pods\n"),
+            ("proc/self/cgroup", "4:memory:/po\\x2dds\n"),
             ("proc/self/mountinfo", mount),
             ("run/c g/memory.limit_in_bytes", "4096\n"),
         ];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fathom_sys::device::mounts::{self, Mount, Standing};
 use fathom_sys::identity::Identity;
-use fathom_sys::kernel_text::undeleted;
+use fathom_sys::kernel_text::{is_in_memory, undeleted};
 
 use super::layers::{BY_PROCESS, Finder, LayerKind};
 use super::overlay;
@@ -21,9 +21,6 @@ const SERVED: [&str; 4] = ["fuse", "virtiofs", "9p", "vboxsf"];
 pub(crate) const OVER_NETWORK: &str = "served over the network";
 /// What is said of a file system that no mount of this namespace shows.
 pub(crate) const HIDDEN: &str = "whose mount cannot be seen from here";
-/// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that
-/// is shared, and of System V.
-const NAMES_IN_MEMORY: [&str; 3] = ["/memfd:", "/dev/zero", "/SYSV"];
 
 /// What lies beneath a file. The kernel is asked for its mount: the text of its path may name one that lies
 /// hidden beneath another, and a file of another process or namespace has no path here.
@@ -46,7 +43,7 @@ pub(super) fn of_backing_file(
     depth: usize,
 ) -> Option<usize> {
     let plain = undeleted(path).unwrap_or(path);
-    let memory = is_memory(path).then_some("tmpfs");
+    let memory = is_in_memory(path).then_some("tmpfs");
     let Some(number) = number else {
         return of_backing_path(finder, path, memory, depth);
     };
@@ -84,13 +81,6 @@ fn of_backing_path(
         return Some(finder.leaf("a file system", LayerKind::Unseen, HIDDEN));
     }
     finder.file(plain.unwrap_or(path), depth)
-}
-
-/// Whether the kernel calls a file so that lies in memory, and that no mount shows (`mm/memfd.c`,
-/// `mm/shmem.c` and `ipc/shm.c` of the kernel).
-fn is_memory(path: &Path) -> bool {
-    let shown = undeleted(path).map(Path::to_string_lossy);
-    shown.is_some_and(|shown| NAMES_IN_MEMORY.iter().any(|name| shown.starts_with(name)))
 }
 
 fn in_memory(finder: &mut Finder<'_>, name: &str) -> usize {

@@ -244,15 +244,17 @@ impl Regions {
         spot_in(mount, &found.path)
     }
 
-    /// Why it is not certain that a target lies below nothing that is protected, as sentences.
-    pub(super) fn doubts(&self, target: &Path) -> impl Iterator<Item = String> {
+    /// Why it is not certain that no target lies below what is protected, as a sentence.
+    pub(super) fn doubt(&self) -> Option<String> {
         let hidden = self.regions.iter().filter(|region| region.has_hidden_layers);
-        hidden.map(|region| {
+        let names = hidden.map(|region| region.protection.path.display().to_string());
+        let names: Vec<String> = names.collect();
+        let lies = if names.len() == 1 { "lies on an overlay" } else { "lie on overlays" };
+        (!names.is_empty()).then(|| {
             format!(
-                "The protected {} lies on an overlay whose layers cannot be reached from here: whether {} lies \
-                 in them cannot be told.",
-                region.protection.path.display(),
-                target.display()
+                "The protected {} {lies} whose layers cannot be reached from here: whether a target lies in \
+                 them cannot be told.",
+                names.join(", ")
             )
         })
     }

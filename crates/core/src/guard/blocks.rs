@@ -122,9 +122,13 @@ impl<'a> Blocks<'a> {
         self.loops.iter().find(|device| device.number == number)
     }
 
-    /// The loop devices over what cannot be found from here, each with the path that the system shows.
-    pub(super) fn unknown_loops(&self) -> Vec<String> {
+    /// The loop devices over what cannot be found from here, each with the path that the system shows; or of
+    /// these only those that may not be written.
+    pub(super) fn unknown_loops(&self, are_read_only: bool) -> Vec<String> {
+        let is_read_only =
+            |device: &&LoopDevice| self.file(device.number, "ro").as_deref() == Some("1");
         let unknown = self.loops.iter().filter(|device| device.under.is_none());
+        let unknown = unknown.filter(|device| !are_read_only || is_read_only(device));
         let in_words = |device: &LoopDevice| {
             let shown = self.backing_file(device.number).unwrap_or_default();
             format!("{} ({})", self.name(device.number), shown.display())

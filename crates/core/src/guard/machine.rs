@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::device::mounts::{self, Standing};
 use fathom_sys::identity::{self, FileId, Identity};
+use fathom_sys::kernel_text::{is_in_memory, undeleted};
 use fathom_sys::{kernel_files, loops, space};
 
 use crate::tree::Tree;
@@ -92,6 +93,8 @@ impl Machine {
     /// The file or device that a path of the kernel's stands for. A device that has no node there is known by
     /// its name; nothing if it cannot be told.
     pub(super) fn file_or_device(&self, path: &Path) -> Option<Identity> {
+        let node = undeleted(path).filter(|node| node.starts_with("/dev"));
+        let path = node.unwrap_or(path);
         let found = self.identity(path).filter(|found| *found != Identity::Other);
         found.or_else(|| self.device_named(path.strip_prefix("/dev").ok()?))
     }
@@ -115,6 +118,7 @@ impl Machine {
         match asked {
             Ok(Some(found)) => Under::Known(found),
             Ok(None) => Under::Nothing,
+            Err(_) if is_in_memory(&shown) => Under::Nothing,
             Err(_) => self.file_or_device(&shown).map_or(Under::Unknown, Under::Known),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::device::mounts;
 use fathom_sys::identity::{self, Identity};
@@ -10,12 +10,17 @@ use fathom_sys::{kernel_text, process};
 
 use super::machine::{Machine, Number};
 
+/// How the kernel calls a ring of `io_uring`.
+pub(super) const RING: &str = "anon_inode:[io_uring]";
+
 /// What was found of the mappings of a process.
 #[derive(Default)]
 pub(super) struct Mapped {
     pub(super) nodes: BTreeSet<Identity>,
     /// Something is mapped that may be what is looked for.
     pub(super) has_unknown: bool,
+    /// It has a ring of `io_uring`.
+    pub(super) has_ring: bool,
 }
 
 /// Which of `nodes` a process, given with its threads, has mapped for writing and shared.
@@ -33,17 +38,17 @@ pub(super) fn mapped(
     let text = mappings_of(machine, pid, threads)?;
     let mut seen = BTreeSet::new();
     for one in text.lines().filter_map(Mapping::parse) {
+        found.has_ring |= one.path == RING;
         // A device is mapped through the inode of its node, which says nothing.
         let may_be = has_device || inodes.contains(&one.inode);
         if !may_be || !seen.insert((one.device, one.inode)) {
             continue;
         }
-        match one.identity(machine, pid) {
+        // A path may mean something else here than it does to the process.
+        let by_numbers = nodes.iter().copied().find(|node| one.is_file(node));
+        match by_numbers.or_else(|| one.identity(machine, pid)) {
             Some(node) => found.nodes.extend(Some(node).filter(|node| nodes.contains(node))),
-            None => match nodes.iter().find(|node| one.is_file(node)) {
-                Some(file) => found.nodes.extend(Some(*file)),
-                None => found.has_unknown |= !one.is_memory(),
-            },
+            None => found.has_unknown |= !one.is_memory(),
         }
     }
     Ok(found)
@@ -111,10 +116,10 @@ impl<'a> Mapping<'a> {
         matches!(node, Identity::File(file) if (file.device, file.inode) == (self.device, self.inode))
     }
 
-    /// Whether it is memory that has a name only (`memfd_create(2)`, shmem of `/dev/zero`, `shmat(2)`).
+    /// Whether it is memory that has a name only.
     fn is_memory(&self) -> bool {
-        let names = ["/memfd:", "/dev/zero (deleted)", "/SYSV", "anon_inode:"];
-        names.iter().any(|name| self.path.starts_with(name)) || self.inode == 0
+        let has_no_path = self.path.starts_with("anon_inode:") || self.path.starts_with("/dmabuf:");
+        has_no_path || self.inode == 0 || kernel_text::is_in_memory(Path::new(self.path))
     }
 }
 

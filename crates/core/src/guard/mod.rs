@@ -270,7 +270,9 @@ impl<'a> Guard<'a> {
         let held = match &target.found {
             // What is not there cannot be lost, but what will be must not be taken for a part of a store.
             Found::Nothing(_) => {
-                return self.sight.protected_name(target.path).map(Finding::Protected);
+                let protected = self.sight.protected_name(target.path).map(Finding::Protected);
+                let doubts = || self.note(self.regions.doubt().into_iter().collect());
+                return protected.or_else(|| doubts().map(Finding::Unseen));
             }
             Found::Unreadable(_, why) => return Some(Finding::Unreadable(why.clone())),
             Found::There(held) => held,

@@ -160,9 +160,13 @@ fn read(place: &Path) -> Result<Option<String>, String> {
     let words = |error: io::Error| format!("it cannot be read: {error}");
     let held = match Held::take(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return match fs::symlink_metadata(place) {
-                Ok(_) => Err("it is a link to what is not there".to_owned()),
-                Err(_) => Ok(None),
+            let folder = folder_of(place);
+            return match (fs::symlink_metadata(place), fs::symlink_metadata(folder)) {
+                (Ok(_), _) => Err("it is a link to what is not there".to_owned()),
+                (_, Ok(_)) if fs::metadata(folder).is_err() => {
+                    Err("its directory is a link to what is not there".to_owned())
+                }
+                _ => Ok(None),
             };
         }
         held => held.map_err(words)?,

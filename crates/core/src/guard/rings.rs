@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fathom_sys::device::mounts;
 use fathom_sys::identity::Identity;
@@ -13,6 +14,8 @@ use crate::tree::field;
 
 /// The kernel tells nothing of a ring that is just submitting.
 const TRIES: u32 = 20;
+/// How long it is waited for the next look.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// Whether one of `nodes` may be registered in a ring, by its `fdinfo`. For what access is not told there.
 pub(super) fn may_have(
@@ -31,7 +34,7 @@ pub(super) fn may_have(
             }
             Err(_) => {}
         }
-        std::thread::yield_now();
+        std::thread::sleep(PAUSE);
     }
     true
 }
@@ -43,14 +46,17 @@ fn registered(info: &str) -> Option<Vec<&str>> {
     let lines = lines.take_while(|line| line.starts_with(' '));
     let names = lines.filter_map(|line| Some(line.split_once(':')?.1.trim()));
     let names: Vec<&str> = names.collect();
-    (count == 0 || !names.is_empty()).then_some(names)
+    // New kernels leave out the places that are free. What the ring waits for is told with the list only.
+    let is_whole = info.lines().any(|line| line.starts_with("PollList:"));
+    (count == 0 || !names.is_empty() || is_whole).then_some(names)
 }
 
 /// Whether a registered file may be one of `nodes`: by its path, as it is seen from here and from the root of
 /// its process. Old kernels tell the last part only, which may stand for anything.
 fn may_be(machine: &Machine, root: &str, name: &str, nodes: &BTreeSet<Identity>) -> bool {
     // Pipes, sockets and files in memory are none, nor is a place that is free.
-    if name == "<none>" || name.contains(":[") || name.starts_with("/memfd:") {
+    let has_no_path = !name.starts_with('/') && (name.starts_with('[') || name.contains(":["));
+    if name.is_empty() || name == "<none>" || has_no_path || name.starts_with("/memfd:") {
         return false;
     }
     let path = mounts::unescape(name);
@@ -70,6 +76,9 @@ mod tests {
         let text = ring("UserFiles:\t2\n    0: /dev/sdb\n    1: <none>\nUserBufs:\t0\n    7: no\n");
         assert_eq!(registered(&text), Some(vec!["/dev/sdb", "<none>"]));
         assert_eq!(registered(&ring("UserFiles:\t0\nUserBufs:\t0\n")), Some(Vec::new()));
+        // None of the places is taken.
+        let free = ring("UserFiles:\t8\nUserBufs:\t0\nPollList:\nCqOverflowList:\n");
+        assert_eq!(registered(&free), Some(Vec::new()));
         // It is busy: the lists are not told, or nothing at all.
         assert_eq!(registered(&ring("UserFiles:\t2\nUserBufs:\t0\n")), None);
         assert_eq!(registered(&ring("")), None);

@@ -117,7 +117,7 @@ impl Fake {
     /// What cannot be seen of how devices and files lie over each other.
     fn doubts(&self, targets: &[Identity]) -> String {
         let machine = Machine::below(self.root.path());
-        unseen::of_layout(&Sight::of(&machine, targets, &[])).join(" ")
+        unseen::of_layout(&Sight::of(&machine, targets, &[]), false).join(" ")
     }
 
     /// What is known of the processes that use a target.
@@ -387,14 +387,26 @@ fn the_mappings_of_a_process_without_its_first_thread_were_not_read() {
 
 #[test]
 fn a_mapping_of_what_cannot_be_found_is_hidden_and_one_of_memory_is_none() {
-    let hidden = |line: &str| {
+    let unknown = |line: &str| {
         let fake = Fake::new();
         fake.write("proc/77/maps", line);
-        fake.writers(Identity::Device(SDB)).hidden
+        let found = fake.writers(Identity::Device(SDB));
+        assert_eq!(found.hidden, 0, "its files can be seen: {line}");
+        found.mapping_unknown
     };
-    assert_eq!(hidden("7f00-7f10 rw-s 00000000 00:05 99   /dev/gone (deleted)\n"), 1);
-    assert_eq!(hidden("7f00-7f10 rw-s 00000000 00:01 99   /memfd:x (deleted)\n"), 0);
-    assert_eq!(hidden("7f00-7f10 rw-p 00000000 00:05 99   /dev/gone (deleted)\n"), 0);
+    assert_eq!(unknown("7f00-7f10 rw-s 00000000 00:05 99   /dev/gone (deleted)\n"), 1);
+    assert_eq!(unknown("7f00-7f10 rw-s 00000000 00:01 99   /memfd:x (deleted)\n"), 0);
+    assert_eq!(unknown("7f00-7f10 rw-s 00000000 00:0f 99   /[aio] (deleted)\n"), 0);
+    assert_eq!(unknown("7f00-7f10 rw-p 00000000 00:05 99   /dev/gone (deleted)\n"), 0);
+}
+
+#[test]
+fn a_ring_whose_descriptor_was_closed_was_not_seen() {
+    let fake = Fake::new();
+    let ring = "7f00-7f10 rw-s 10000000 00:10 1057   anon_inode:[io_uring]\n";
+    fake.write("proc/77/maps", ring);
+    let found = fake.writers(Identity::Device(SDB));
+    assert!(found.registered.is_some_and(|process| process.contains("77")));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fathom_sys::identity::Identity;
 use fathom_sys::{kernel_files, process};
 
 use super::mounts::Table;
@@ -20,8 +21,10 @@ pub(super) fn hides_processes(tables: &[Table]) -> bool {
         && !Path::new("/proc/1").exists()
 }
 
-/// Why it is not certain what lies over and under the targets, as sentences.
-pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
+/// Why it is not certain what lies over and under the targets, as sentences; `is_certain` as for
+/// [`Guard::doubts`]: a loop device that may be written has its file open for writing, and so has what the
+/// system swaps to.
+pub(super) fn of_layout(sight: &Sight<'_>, is_certain: bool) -> Vec<String> {
     let mut doubts = Vec::new();
     if !sight.blocks.is_shown {
         doubts.push(
@@ -30,7 +33,7 @@ pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let loops = sight.blocks.unknown_loops();
+    let loops = sight.blocks.unknown_loops(is_certain);
     if !loops.is_empty() {
         let devices = if loops.len() == 1 { "loop device" } else { "loop devices" };
         doubts.push(format!(
@@ -40,7 +43,7 @@ pub(super) fn of_layout(sight: &Sight<'_>) -> Vec<String> {
     }
     let unknown = sight.swaps.unknown.iter().map(|path| path.display().to_string());
     let unknown = unknown.collect::<Vec<_>>().join(", ");
-    if !unknown.is_empty() {
+    if !unknown.is_empty() && !is_certain {
         doubts.push(format!(
             "The system swaps to {unknown}, which cannot be found from here: it may lie on a target."
         ));
@@ -69,7 +72,7 @@ impl Guard<'_> {
     /// `is_certain` says that the kernel itself has told that nobody has it open for writing: then it does
     /// not matter which processes are seen from here.
     pub(super) fn doubts(&self, held: &Held, path: &Path, is_certain: bool) -> Vec<String> {
-        let mut doubts = of_layout(&self.sight);
+        let mut doubts = of_layout(&self.sight, is_certain);
         if let Ok(Some(served)) = kernel_files::served(held, path) {
             doubts.push(format!(
                 "{} lies on a file system of type {served}: who uses it on another side of that cannot be \
@@ -84,7 +87,9 @@ impl Guard<'_> {
                 path.display()
             ));
         }
-        doubts.extend(self.regions.doubts(path));
+        if matches!(held.identity(), Identity::File(_)) {
+            doubts.extend(self.regions.doubt());
+        }
         if !is_certain {
             doubts.extend(self.unseen_processes());
         }
@@ -115,6 +120,14 @@ impl Guard<'_> {
         }
         if writers.hidden > 0 {
             doubts.push(hidden_in_words(writers.hidden));
+        }
+        if writers.mapping_unknown > 0 {
+            let processes =
+                if writers.mapping_unknown == 1 { "process has" } else { "processes have" };
+            doubts.push(format!(
+                "What {} {processes} mapped for writing cannot be found from here: it may be a target.",
+                writers.mapping_unknown
+            ));
         }
         if self.hides_processes {
             doubts.push(

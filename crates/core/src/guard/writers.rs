@@ -9,7 +9,7 @@ use fathom_sys::identity::{self, Identity};
 use fathom_sys::{kernel_text, process};
 
 use super::machine::Machine;
-use super::mapped::mapped;
+use super::mapped::{RING, mapped};
 use super::rings;
 use crate::tree::field;
 
@@ -20,6 +20,8 @@ pub(super) struct Writers {
     pub(super) by_node: BTreeMap<Identity, String>,
     /// Processes that this one may not look into.
     pub(super) hidden: usize,
+    /// Processes that have mapped what cannot be found from here.
+    pub(super) mapping_unknown: usize,
     /// A process with a socket through which descriptors are on their way, in words.
     pub(super) in_flight: Option<String>,
     /// A process in whose `io_uring` files are registered that may be what is looked for, in words.
@@ -35,6 +37,7 @@ pub(super) fn find(machine: &Machine, nodes: &BTreeSet<Identity>) -> Writers {
     let mut writers = Writers {
         by_node: BTreeMap::new(),
         hidden: 0,
+        mapping_unknown: 0,
         in_flight: None,
         registered: None,
         are_listed: true,
@@ -64,6 +67,7 @@ pub(super) fn is_ours(machine: &Machine, nodes: &BTreeSet<Identity>) -> bool {
 impl Writers {
     fn enter(&mut self, machine: &Machine, pid: u32, found: Opened) {
         self.hidden += usize::from(found.is_hidden);
+        self.mapping_unknown += usize::from(found.has_mapped_unknown);
         if found.is_in_flight && self.in_flight.is_none() {
             self.in_flight = Some(machine.process(pid));
         }
@@ -88,6 +92,10 @@ struct Opened {
     is_in_flight: bool,
     /// Files are registered in a ring of it that may be what is looked for.
     has_registered: bool,
+    /// It has a ring open.
+    has_ring: bool,
+    /// It has mapped something that may be what is looked for.
+    has_mapped_unknown: bool,
     /// Not all that it has open can be seen.
     is_hidden: bool,
 }
@@ -105,14 +113,19 @@ fn opened(machine: &Machine, pid: u32, nodes: &BTreeSet<Identity>) -> Opened {
     let threads = found.read(machine.numbers(&format!("proc/{pid}/task"))).unwrap_or_default();
     for table in tables(pid, &threads) {
         let looked = look_into(machine, &table, nodes, &mut found);
-        found.read(looked);
+        if found.read(looked).is_none() && found.is_hidden {
+            // The files of its threads may not be looked at, either.
+            break;
+        }
     }
     // Whoever may not read the one may not read the other.
     if !found.is_hidden
         && let Some(mapped) = found.read(mapped(machine, (pid, &threads), nodes))
     {
         found.nodes.extend(mapped.nodes);
-        found.is_hidden |= mapped.has_unknown;
+        found.has_mapped_unknown = mapped.has_unknown;
+        // A ring whose descriptor is closed shows as a mapping only.
+        found.has_registered |= mapped.has_ring && !found.has_ring;
     }
     found
 }
@@ -172,7 +185,11 @@ fn look_behind(
     if to.starts_with("socket:") {
         let text = found.read(info()).unwrap_or_default();
         found.is_in_flight |= field(&text, "scm_fds").is_some_and(|count| count != "0");
-    } else if to == "anon_inode:[io_uring]" && !found.has_registered {
+    } else if to == RING {
+        found.has_ring = true;
+        if found.has_registered {
+            return;
+        }
         let root = format!("{table}/root");
         found.has_registered = rings::may_have(machine, &root, &info, nodes);
     }

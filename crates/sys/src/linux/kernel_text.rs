@@ -11,6 +11,11 @@ use std::path::{Path, PathBuf};
 const PIECE_BYTES: usize = 4096;
 /// What the kernel adds to the path of a file that is no more.
 const DELETED: &[u8] = b" (deleted)";
+/// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that is
+/// shared, of System V, of asynchronous I/O and of graphics (`mm/memfd.c`, `mm/shmem.c`, `ipc/shm.c`, `fs/aio.c`
+/// and `drivers/gpu/drm` of the kernel).
+const IN_MEMORY: [&[u8]; 6] =
+    [b"/memfd:", b"/dev/zero", b"/SYSV", b"/[aio]", b"/i915", b"/drm mm object"];
 
 /// The text of a file. Bytes that are no text stand in it as the kernel writes spaces in names: a backslash
 /// and three octal digits. One name that is none thus hides nothing else.
@@ -39,6 +44,13 @@ pub fn read_path(path: &Path) -> io::Result<PathBuf> {
 pub fn undeleted(path: &Path) -> Option<&Path> {
     let bytes = path.as_os_str().as_bytes().strip_suffix(DELETED)?;
     Some(Path::new(OsStr::from_bytes(bytes)))
+}
+
+/// Whether the kernel calls a file so that lies in memory, and that no mount shows.
+#[must_use]
+pub fn is_in_memory(path: &Path) -> bool {
+    let shown = undeleted(path).map(|path| path.as_os_str().as_bytes());
+    shown.is_some_and(|shown| IN_MEMORY.iter().any(|name| shown.starts_with(name)))
 }
 
 /// All that a file holds. The kernel tells no size of its files: `fs::read` would ask for it, and then read
