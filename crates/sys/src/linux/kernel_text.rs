@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 const PIECE_BYTES: usize = 4096;
 /// What the kernel adds to the path of a file that is no more.
 const DELETED: &[u8] = b" (deleted)";
-/// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that is
-/// shared, of System V, of asynchronous I/O and of graphics (`mm/memfd.c`, `mm/shmem.c`, `ipc/shm.c`, `fs/aio.c`
-/// and `drivers/gpu/drm` of the kernel).
+/// How the kernel calls files in memory that stand in no folder: of `memfd_create(2)`, of mapped memory that
+/// is shared, of System V, of asynchronous I/O and of graphics (`mm/memfd.c`, `mm/shmem.c`, `ipc/shm.c`,
+/// `fs/aio.c` and `drivers/gpu/drm` of the kernel).
 const IN_MEMORY: [&[u8]; 6] =
     [b"/memfd:", b"/dev/zero", b"/SYSV", b"/[aio]", b"/i915", b"/drm mm object"];
 
