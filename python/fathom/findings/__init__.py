@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom._asked import Way
     from fathom.findings.causes import EXPLAINED
     from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
     from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level
@@ -33,6 +34,7 @@ __all__ = [
     "Observed",
     "Rule",
     "TargetEvidence",
+    "Way",
     "find",
     "raid_level",
 ]
