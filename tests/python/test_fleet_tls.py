@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import os
 import pickle
 import re
@@ -560,6 +561,8 @@ def test_a_host_whose_measuring_process_is_gone_is_let_go_at_once(
     assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
 
 
+# Tornado lets go of a connection to a host that is cut off while TLS begins, and does not close it.
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 def test_what_is_killed_stopped_or_cut_off_is_seen_and_nothing_is_held_up(
     fleet: Fleet, tmp_path: Path
 ) -> None:
@@ -593,3 +596,4 @@ def test_what_is_killed_stopped_or_cut_off_is_seen_and_nothing_is_held_up(
         time.sleep(0.2)
     with closing(FleetRunner(None, _address(fleet))) as again:
         assert again.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).error is None
+    gc.collect()
