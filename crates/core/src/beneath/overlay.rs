@@ -20,15 +20,12 @@ const REDIRECT: [&CStr; 2] = [c"trusted.overlay.redirect", c"user.overlay.redire
 /// told.
 pub(super) fn holder(machine: &Machine, mount: &Mount, path: &Path) -> Option<PathBuf> {
     // A bind mount of a folder begins within the layers, one of a file is that file.
-    let rest = path.strip_prefix(&mount.place).ok()?;
-    let inside = mount.root.strip_prefix("/").ok()?.join(rest);
-    let inside: PathBuf = inside.components().collect();
-    let layers = mount.overlay();
-    let merged: Vec<PathBuf> = layers.upper.into_iter().chain(layers.lower).collect();
-    // Where whoever mounted it stood at that time, nothing tells.
-    if merged.iter().chain(&layers.data).any(|folder| folder.is_relative()) {
+    let inside: PathBuf = mount.inside(path)?.strip_prefix("/").ok()?.components().collect();
+    if mount.has_relative_layers() {
         return None;
     }
+    let layers = mount.overlay();
+    let merged: Vec<PathBuf> = layers.upper.into_iter().chain(layers.lower).collect();
     let search = Search { machine, shown: machine.metadata(path) };
     let of_layer = |folder: &PathBuf| search.shows(&folder.join(&inside));
     let at = merged.iter().position(of_layer)?;

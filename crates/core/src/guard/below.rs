@@ -219,8 +219,7 @@ impl Regions {
             Some(found)
         };
         let spots: Vec<Spot> = layers.iter().filter_map(of).collect();
-        // A name that does not begin at the root may have meant another folder to whoever mounted it.
-        let is_part = spots.len() < layers.len() || layers.iter().any(|layer| layer.is_relative());
+        let is_part = spots.len() < layers.len() || overlay.is_some_and(Mount::has_relative_layers);
         Shown { spots, is_part }
     }
 
@@ -325,10 +324,7 @@ impl Regions {
 
 /// Where a path of a mount lies.
 fn spot_in(mount: &Mount, path: &Path) -> Option<Spot> {
-    let within = path.strip_prefix(&mount.place).ok()?;
-    let is_root = within.as_os_str().is_empty();
-    let path = if is_root { mount.root.clone() } else { mount.root.join(within) };
-    Some(Spot { number: mount.number, path })
+    Some(Spot { number: mount.number, path: mount.inside(path)? })
 }
 
 /// The path of something that may not be looked at: that of the last folder above it that may, and the names

@@ -82,9 +82,8 @@ impl<'a> Overlays<'a> {
     fn walk(&self, path: &Path, seen: &mut BTreeSet<Identity>, found: &mut Layered) {
         let overlay = self.overlay_of(path);
         let below = overlay.and_then(|mount| below(mount, path));
-        // A name that does not begin at the root may have meant another folder to whoever mounted it.
-        let is_relative = |mount: &Mount| mount.layers().iter().any(|layer| layer.is_relative());
-        found.is_hidden |= overlay.is_some_and(|mount| below.is_none() || is_relative(mount));
+        found.is_hidden |=
+            overlay.is_some_and(|mount| below.is_none() || mount.has_relative_layers());
         for path in below.into_iter().chain(self.above(path)) {
             let Ok(identity @ Identity::File(_)) = identity::of(&path) else { continue };
             if seen.insert(identity) {
@@ -143,7 +142,7 @@ impl Overlay {
 
 /// The file of a layer that stands for a path on an overlay.
 fn below(overlay: &Mount, path: &Path) -> Option<PathBuf> {
-    let within = overlay.root.join(path.strip_prefix(&overlay.place).ok()?);
+    let within = overlay.inside(path)?;
     let within = within.strip_prefix("/").unwrap_or(&within);
     for place in overlay.layers().into_iter().map(|layer| layer.join(within)) {
         match fs::metadata(&place) {

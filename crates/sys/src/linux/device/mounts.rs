@@ -85,6 +85,20 @@ impl Mount {
         found
     }
 
+    /// Whether a layer of an overlay has a name that does not begin at the root: it may have meant another
+    /// folder to whoever mounted it.
+    pub fn has_relative_layers(&self) -> bool {
+        self.layers().iter().any(|layer| layer.is_relative())
+    }
+
+    /// Where something stands in the file system that is mounted, by its path here; nothing if it does not lie
+    /// under the place.
+    pub fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let within = path.strip_prefix(&self.place).ok()?;
+        let is_root = within.as_os_str().is_empty();
+        Some(if is_root { self.root.clone() } else { self.root.join(within) })
+    }
+
     /// Whether another host serves it.
     pub fn is_remote(&self) -> bool {
         REMOTE.contains(&self.file_system.as_str())
