@@ -46,7 +46,7 @@ fn registered(info: &str) -> Option<Vec<&str>> {
     let lines = lines.take_while(|line| line.starts_with(' '));
     let names = lines.filter_map(|line| Some(line.split_once(':')?.1.trim()));
     let names: Vec<&str> = names.collect();
-    // New kernels leave out the places that are free. What the ring waits for stands beside a whole list only.
+    // New kernels leave out the places that are free. What the ring waits for stands beside a whole list.
     let is_whole = info.lines().any(|line| line.starts_with("PollList:"));
     (count == 0 || !names.is_empty() || is_whole).then_some(names)
 }

@@ -91,8 +91,8 @@ impl Mount {
         self.layers().iter().any(|layer| layer.is_relative())
     }
 
-    /// Where something stands in the file system that is mounted, by its path here; nothing if it does not lie
-    /// under the place.
+    /// Where something stands in the file system that is mounted, by its path here; nothing if it does not
+    /// lie under the place.
     pub fn inside(&self, path: &Path) -> Option<PathBuf> {
         let within = path.strip_prefix(&self.place).ok()?;
         let is_root = within.as_os_str().is_empty();
