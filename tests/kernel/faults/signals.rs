@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -192,4 +192,33 @@ fn a_run_that_was_stopped_for_a_time_goes_on_and_says_so() {
         assert!(evidence.contains(" of the 2.0 s that were measured"), "{engine}: {evidence}");
         assert_eq!(told(&bench.measure(&format!("-b4K -r --engine={engine} t.dat"))), None);
     }
+}
+
+/// A process that was ready and found its CPU taken was "suspended (Ctrl-Z, SIGSTOP, a debugger)".
+#[test]
+fn a_run_that_an_urgent_program_kept_off_its_cpu_was_not_suspended() {
+    let bench = Bench::new();
+    let run = bench.start("-W0 -d3 -b4K -r -o1 -t1 -a0 --engine=sync -Rjson t.dat");
+    let pinned = Command::new("taskset").args(["-acp", "0", &run.id().to_string()]).output();
+    assert!(pinned.unwrap().status.success());
+    // The kernel leaves a twentieth of each second to others. Who forgets this program finds it ended.
+    let spin = "i=0; while [ $i -lt 20000000 ]; do i=$((i+1)); done";
+    let mut urgent = Command::new("chrt")
+        .args(["-f", "10", "taskset", "-c", "0", "sh", "-c", spin])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1_600));
+    let is_permitted = urgent.try_wait().unwrap().is_none();
+    urgent.kill().unwrap();
+    urgent.wait().unwrap();
+    if !is_permitted {
+        eprintln!("skipped: no program may be more urgent here");
+        return;
+    }
+    let ended = run.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let kinds = result["warnings"].as_array().unwrap().iter().map(|warning| &warning["kind"]);
+    assert!(kinds.clone().all(|kind| kind != "suspended"), "{}", result["warnings"]);
+    assert!(kinds.clone().any(|kind| kind == "cpu_contended"), "{}", result["warnings"]);
 }

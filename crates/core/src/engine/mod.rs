@@ -12,6 +12,7 @@ pub mod pace;
 pub mod payload;
 pub mod random;
 pub mod reduction;
+mod run_queue;
 pub mod setup;
 pub mod simulate;
 pub mod start_barrier;

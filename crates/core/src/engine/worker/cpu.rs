@@ -3,6 +3,7 @@
 use fathom_sys::clock::{ThreadCpu, thread_cpu};
 
 use crate::engine::clock::Schedule;
+use crate::engine::run_queue::RunQueue;
 
 /// The thread's CPU time at both ends of the measured time, and how long it had waited for a CPU.
 #[derive(Default)]
@@ -12,14 +13,7 @@ pub(super) struct CpuSampler {
 }
 
 fn look() -> (ThreadCpu, Option<u64>) {
-    (thread_cpu(), waited_ns())
-}
-
-/// How long this thread has been ready to run and had no CPU: the second number of `schedstat`
-/// (`Documentation/scheduler/sched-stats.rst`). Nobody else can read it once the thread has ended.
-fn waited_ns() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
+    (thread_cpu(), RunQueue::default().waited_ns())
 }
 
 impl CpuSampler {
