@@ -9,6 +9,7 @@ use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::simulate_verified;
 use fathom_core::plan::{Order, SpanPlan, VerifyTarget};
+use fathom_core::request::OnError;
 use fathom_core::storage::Location;
 use fathom_core::verify::check::FaultKind;
 use fathom_core::verify::stamp::{SECTOR_BYTES, Stamp};
@@ -207,4 +208,24 @@ fn a_write_that_failed_or_was_cut_short_may_have_arrived_or_not() {
     let found = run(&plan, &failing, &tables);
     let found_after = run(&plan, &device(&memory), &tables);
     assert_eq!(found.all_faulty() + found_after.all_faulty(), 0, "{:?}", found_after.listed);
+}
+
+/// On a volume that was full, a load that went on in spite of its errors ended by a panic after 4,095 of them
+/// on one block, with "no fault was found" in a result without figures.
+#[test]
+fn writes_of_one_block_that_failed_again_and_again_ended_the_run_by_a_panic() {
+    const FAILED: u64 = 4_095;
+    let (memory, tables) = (memory(BLOCK), tables(BLOCK, BLOCK));
+    let plan = span(BLOCK).writes(100).seconds(2).on_error(OnError::Continue);
+    let full = SimDevice { error_ppm: 1_000_000, ..device(&memory) };
+    run(&plan, &full, &tables);
+    let window = table(&tables).window(0);
+    assert!(window.newest() > FAILED, "{} writes were issued", window.newest());
+    // What was there before, and any of the writes, may be found from then on; nothing else may.
+    let reads = span(BLOCK).seconds(1);
+    assert_eq!(run(&reads, &device(&memory), &tables).all_faulty(), 0);
+    let mixed = span(BLOCK).writes(50).outstanding(4).seconds(1);
+    let found = run(&mixed, &device(&memory), &tables);
+    assert_eq!(found.all_faulty(), 0, "{:?}", found.listed);
+    assert!(found.verified > 0);
 }

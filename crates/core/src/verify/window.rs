@@ -9,6 +9,9 @@
 //! one they begin again), the writes in flight (12 bits), the length of the busy
 //! period (6 bits), and how many generations before it were right when it began, beyond one (6 bits). A
 //! length that does not fit means that any older generation is right, until the block is written alone again.
+//!
+//! A write that failed stays in flight, as nobody knows whether its data will be there. Where more writes of a
+//! block have failed than can be counted, any of its generations is right from then on.
 
 /// As many writes of one block can be in flight.
 pub const IN_FLIGHT_MAX: u64 = (1 << 12) - 1;
@@ -108,23 +111,32 @@ impl Window {
         Legal { oldest, newest, is_settled: oldest == newest && after.in_flight() == 0 }
     }
 
-    /// One more write is in flight; its generation is the newest.
-    ///
-    /// # Panics
-    /// If there are more than [`IN_FLIGHT_MAX`], which the plan keeps away.
+    /// More writes failed than can be counted. A period that has begun is never empty otherwise.
+    #[inline]
+    fn is_uncounted(self) -> bool {
+        self.in_flight() == IN_FLIGHT_MAX && self.period() == 0
+    }
+
+    /// One more write is in flight; its generation is the newest. The plan keeps the writes that are really in
+    /// flight below [`IN_FLIGHT_MAX`], so that only those that failed can exceed it.
     #[inline]
     #[must_use]
     pub fn begin(self) -> Self {
         let newest = if self.newest() >= GENERATION_LAST { AGAIN } else { self.newest() + 1 };
-        let in_flight = self.in_flight() + 1;
-        assert!(in_flight <= IN_FLIGHT_MAX, "the window overflows");
-        Self::new(newest, in_flight, (self.period() + 1).min(LENGTH_MAX), self.before())
+        if self.in_flight() == IN_FLIGHT_MAX {
+            return Self::new(newest, IN_FLIGHT_MAX, 0, LENGTH_MAX);
+        }
+        let period = (self.period() + 1).min(LENGTH_MAX);
+        Self::new(newest, self.in_flight() + 1, period, self.before())
     }
 
     /// One write has completed.
     #[inline]
     #[must_use]
     pub fn end(self) -> Self {
+        if self.is_uncounted() {
+            return self;
+        }
         let in_flight = self.in_flight().saturating_sub(1);
         if in_flight > 0 {
             return Self::new(self.newest(), in_flight, self.period(), self.before());
@@ -211,6 +223,21 @@ mod tests {
             window = window.end();
         }
         assert_eq!((window.in_flight(), window.newest()), (0, IN_FLIGHT_MAX));
+    }
+
+    #[test]
+    fn writes_of_a_block_that_failed_more_often_than_can_be_counted_ended_the_run_by_a_panic() {
+        let mut window = Window::default();
+        for _ in 0..3 * IN_FLIGHT_MAX {
+            window = window.begin();
+        }
+        assert_eq!((window.in_flight(), window.newest()), (IN_FLIGHT_MAX, 3 * IN_FLIGHT_MAX));
+        // However many others complete, none of those that failed is forgotten.
+        for _ in 0..2 * IN_FLIGHT_MAX {
+            window = window.begin().end();
+            assert_eq!((window.in_flight(), window.oldest()), (IN_FLIGHT_MAX, 0));
+        }
+        assert!(!window.legal_until(window).is_settled);
     }
 
     proptest! {

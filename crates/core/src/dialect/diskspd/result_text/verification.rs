@@ -55,7 +55,8 @@ fn write_target(text: &mut String, target: &VerifiedTarget) {
     text.push_str(&format!(" {block:>10} | {}\n", target.path));
     if target.in_flight_blocks > 0 {
         text.push_str(&format!(
-            "{:12} | of these had writes in flight at the end: the data before and after them are right\n",
+            "{:12} | of these had writes in flight at the end, or writes that failed: the data before and after \
+             them are right\n",
             target.in_flight_blocks
         ));
     }
