@@ -3,7 +3,11 @@
 //! Any order and overlap of I/Os is allowed as long as all of them begin and end at multiples of a sector of
 //! 512 bytes: two I/Os that overlap have whole blocks in common.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use fathom_sys::device::PathFacts;
+use fathom_sys::identity::Identity;
 
 use super::Resolver;
 use crate::divisor::greatest_common_divisor;
@@ -32,6 +36,7 @@ impl Resolver<'_> {
             self.check_places(asked, planned);
             add(&mut targets, asked, planned);
         }
+        self.check_names();
         self.check_in_flight(spans);
         let journal = self.journal();
         self.check_journal(&journal, &targets);
@@ -63,6 +68,23 @@ impl Resolver<'_> {
                  compress nor repeat as asked"
             );
             self.findings.request(message, "leave --compress and --dedupe out, or --verify");
+        }
+    }
+
+    /// Stamps say to which path they belong: a file under a second one would look like another target's.
+    fn check_names(&mut self) {
+        let mut known: BTreeMap<Identity, (&Target, &PathFacts)> = BTreeMap::new();
+        for target in self.profile.time_spans.iter().flat_map(|span| &span.targets) {
+            let Some(found) = self.facts.here(target) else { continue };
+            let Some(identity) = found.identity else { continue };
+            let (first, facts) = known.entry(identity).or_insert((target, found));
+            if facts.path != found.path {
+                let message = format!(
+                    "'{}' and '{}' are one and the same, whose stamps --verify would take for those of two",
+                    first.path, target.path
+                );
+                self.findings.request(message, "give it one name, or leave --verify out");
+            }
         }
     }
 

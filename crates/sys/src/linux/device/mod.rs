@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::access::{NoAccess, may_make_in, may_read, may_write};
 use super::holders::device_number;
+use super::identity::{self, Identity};
 use super::places::{folder_of, real_path};
 use super::statx;
 pub use disks::{Disk, Label, disks, label};
@@ -43,6 +44,8 @@ pub struct PathFacts {
     /// The object itself, with all symbolic links resolved; if nothing is there, its name in the
     /// directory that would hold it, with all symbolic links to the directory resolved.
     pub path: PathBuf,
+    /// What tells it from all others, whatever it is called; absent for what can be no target.
+    pub identity: Option<Identity>,
     /// What it is.
     pub kind: PathKind,
     /// Its size in bytes; 0 for what has none.
@@ -83,6 +86,7 @@ impl Default for PathFacts {
     fn default() -> Self {
         Self {
             path: PathBuf::new(),
+            identity: None,
             kind: PathKind::default(),
             size_bytes: 0,
             is_unsized: false,
@@ -130,13 +134,13 @@ pub fn look(path: &Path) -> io::Result<PathFacts> {
     Ok(with_access(facts, path))
 }
 
-/// What this process may do with it, if it can be a target.
+/// Which object it is and what this process may do with it, if it can be a target.
 fn with_access(facts: PathFacts, path: &Path) -> PathFacts {
     if !matches!(facts.kind, PathKind::File | PathKind::BlockDevice) {
         return facts;
     }
     let (unreadable, unwritable) = (may_read(path).err(), may_write(path).err());
-    PathFacts { unreadable, unwritable, ..facts }
+    PathFacts { identity: identity::of(path).ok(), unreadable, unwritable, ..facts }
 }
 
 fn kind_of(kind: fs::FileType) -> PathKind {

@@ -1,5 +1,7 @@
 //! What is verified: blocks, ranges, the journal, and what is refused.
 
+use fathom_sys::identity::{FileId, Identity};
+
 use super::*;
 use crate::plan::{VerifyPlan, VerifyTarget};
 use crate::request::Job;
@@ -103,4 +105,24 @@ fn what_cannot_be_verified_is_refused() {
     let sync = RunOptions { engine: Some(EngineChoice::Sync), ..verifying() };
     let many = Target { outstanding: 2048, threads: 2, ..target() };
     assert!(with(span(vec![many]), &sync, &host()).is_ok());
+}
+
+#[test]
+fn the_stamps_of_a_file_under_two_names_were_called_misdirected() {
+    let one = |inode: u64| {
+        let identity = Some(Identity::File(FileId { device: (8, 1), inode }));
+        PathFacts { identity, ..file(8 * MIB) }
+    };
+    let mut facts = host();
+    add(&mut facts, "t.dat", one(12));
+    add(&mut facts, "hard.dat", one(12));
+    add(&mut facts, "other.dat", one(13));
+    let both = |second: &str| profile(vec![span(vec![target(), named(second)])]);
+    let errors = resolve(&both("hard.dat"), &verifying(), &facts).expect_err("an error");
+    let words = ["'t.dat' and 'hard.dat' are one and the same", "give it one name"];
+    assert_says(&only(&errors), ErrorClass::Request, &words);
+    // Neither another file, nor the same name once more, nor a load that verifies nothing.
+    assert!(resolve(&both("other.dat"), &verifying(), &facts).is_ok());
+    assert!(resolve(&both("t.dat"), &verifying(), &facts).is_ok());
+    assert!(resolve(&both("hard.dat"), &RunOptions::default(), &facts).is_ok());
 }
