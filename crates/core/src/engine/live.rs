@@ -8,7 +8,7 @@ use crate::measure::{Event, EventSink, LatencyHistogram, TargetSecond};
 use crate::units::NANOS_PER_SEC;
 
 /// A second is reported once all threads have handed theirs over, or when this many later ones have begun:
-/// a thread that waits for a slow I/O hands over late.
+/// a thread that waits for a slow I/O hands over late, and that counts in the first second still to be reported.
 const LATE_SECONDS: u64 = 2;
 
 /// Targets beyond these are only told together: each has a histogram per thread.
@@ -57,7 +57,14 @@ pub struct LiveBoard {
     threads: usize,
     /// The targets that are reported one by one; empty if there is one, or too many.
     names: Vec<String>,
-    seconds: Mutex<BTreeMap<u64, Second>>,
+    open: Mutex<Open>,
+}
+
+/// The seconds that are not reported yet, in their order.
+#[derive(Debug, Default)]
+struct Open {
+    reported: u64,
+    seconds: BTreeMap<u64, Second>,
 }
 
 /// One thread's figures of the second under way.
@@ -78,7 +85,7 @@ impl LiveBoard {
         if !(2..=MOST_TARGETS).contains(&names.len()) {
             names.clear();
         }
-        Self { threads, names, seconds: Mutex::default() }
+        Self { threads, names, open: Mutex::default() }
     }
 
     /// The figures of a thread whose load begins at `start_ns`; `places` is the target of each of its
@@ -90,10 +97,13 @@ impl LiveBoard {
     }
 
     fn add(&self, index: u64, part: &Second) {
-        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = seconds.entry(index).or_insert_with(|| Second::of(self.names.len()));
-        second.reports += 1;
-        second.in_flight += part.in_flight;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = index.max(open.reported);
+        let second = open.seconds.entry(at).or_insert_with(|| Second::of(self.names.len()));
+        if at == index {
+            second.reports += 1;
+            second.in_flight += part.in_flight;
+        }
         second.all.merge(&part.all);
         for (target, more) in second.targets.iter_mut().zip(&part.targets) {
             target.merge(more);
@@ -113,14 +123,15 @@ impl LiveBoard {
     }
 
     fn tell_while(&self, sink: EventSink<'_>, is_due: impl Fn(&Second, u64, u64) -> bool) {
-        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(last) = seconds.last_key_value().map(|(index, _)| *index)
-            && let Some(first) = seconds.first_entry()
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(last) = open.seconds.last_key_value().map(|(index, _)| *index)
+            && let Some(first) = open.seconds.first_entry()
         {
             if !is_due(first.get(), *first.key(), last) {
                 return;
             }
             let (index, second) = first.remove_entry();
+            open.reported = index + 1;
             sink(self.event(index, second));
         }
     }
@@ -204,6 +215,21 @@ mod tests {
             one.tick(second * NANOS_PER_SEC, 1);
         }
         assert_eq!(told(&board), [(1, 1, 1), (2, 1, 1)]);
+    }
+
+    #[test]
+    fn a_second_was_told_again_with_what_a_thread_that_waited_handed_over_late() {
+        let board = LiveBoard::new(2, Vec::new());
+        let (mut one, mut other) = (board.feed(0, vec![0]), board.feed(0, vec![0]));
+        other.record(0, 4096, 1_000);
+        for second in 1..=4 {
+            one.record(0, 4096, 1_000);
+            one.tick(second * NANOS_PER_SEC, 1);
+        }
+        assert_eq!(told(&board), [(1, 1, 1), (2, 1, 1)]);
+        // What had completed before the wait is no I/O of a second that was told; none is lost.
+        other.tick(4 * NANOS_PER_SEC, 5);
+        assert_eq!(told(&board), [(3, 2, 6), (4, 1, 6)]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub enum Event {
     Live {
         /// Seconds since the load began, at the end of the one that is reported.
         second: u64,
-        /// I/Os completed in it.
+        /// I/Os completed in it, and those that a thread which waited in an earlier one hands over only now.
         ios: u64,
         /// Bytes that these transferred.
         bytes: u64,
