@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Assignment, SpanPlan, TargetPlan};
+use crate::engine::offsets;
+use crate::plan::{Arrivals, Assignment, Order, SpanPlan};
 
 /// How much would be written to a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteAmount {
     /// At most so many bytes, at the mean share of writes; absent if nothing but the device's speed bounds
-    /// them.
+    /// them. Random arrivals exceed it with a chance of about one in a million.
     pub bytes_at_most: Option<u64>,
     /// What bounds them, in words.
     pub bound: String,
@@ -18,6 +19,8 @@ pub struct WriteAmount {
 }
 
 const NANOS: f64 = 1e9;
+/// So many standard deviations, each the root of their mean count, random arrivals hardly ever exceed their mean.
+const DEVIATIONS: f64 = 5.0;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 /// The longest time of a time span, in ns.
@@ -36,8 +39,7 @@ pub(super) fn of(
         let bound = "it is only read".to_owned();
         return WriteAmount { bytes_at_most: Some(0), bound, drive_writes_at_most: Some(0.0) };
     }
-    let target = &span.targets[index];
-    let bounds = [by_rate(span, index), by_rule(span, target)];
+    let bounds = [by_rate(span, index), by_rule(span, index)];
     let least = bounds.into_iter().flatten().min_by_key(|(bytes, _)| *bytes);
     let device_bytes = device_bytes.filter(|bytes| *bytes > 0);
     match least {
@@ -66,9 +68,15 @@ fn unbounded(span: &SpanPlan, device_bytes: Option<u64>) -> WriteAmount {
     }
 }
 
-/// The share of writes, as a fraction.
-fn share(target: &TargetPlan) -> f64 {
-    f64::from(target.write_percent.min(100)) / 100.0
+/// The share of writes to the target `index`, as a fraction.
+fn share(span: &SpanPlan, index: usize) -> f64 {
+    f64::from(span.targets[index].write_percent.min(100)) / 100.0
+}
+
+/// All uses of the target `index` by threads.
+fn streams(span: &SpanPlan, index: usize) -> impl Iterator<Item = &Assignment> {
+    let streams = span.threads.iter().flat_map(|thread| &thread.assignments);
+    streams.filter(move |assignment| assignment.target == index)
 }
 
 #[expect(
@@ -82,41 +90,67 @@ fn rounded_up(bytes: f64) -> u64 {
 
 /// By the rates of all threads that use the target, if each has one.
 fn by_rate(span: &SpanPlan, index: usize) -> Option<(u64, String)> {
-    let target = &span.targets[index];
-    let streams = span.threads.iter().flat_map(|thread| &thread.assignments);
-    let streams: Vec<&Assignment> =
-        streams.filter(|assignment| assignment.target == index).collect();
     let seconds = longest_ns(span) as f64 / NANOS;
-    let rates: Option<Vec<f64>> =
-        streams.iter().map(|assignment| ios_per_second(assignment)).collect();
-    let rate: f64 = rates.filter(|rates| !rates.is_empty())?.iter().sum();
-    // The first I/O of each thread is due at once.
-    let ios = rate * seconds + streams.len() as f64;
-    let bytes = rounded_up(ios * f64::from(target.block_bytes) * share(target));
-    Some((bytes, format!("{rate:.0} I/Os a second for {seconds:.0} s")))
+    let rates: Option<Vec<Rate>> = streams(span, index).map(rate_of).collect();
+    let rates = rates.filter(|rates| !rates.is_empty())?;
+    let rate: f64 = rates.iter().map(|rate| rate.per_second).sum();
+    let at_once: f64 = rates.iter().map(|rate| f64::from(rate.at_once)).sum();
+    let random = rates.iter().filter(|rate| rate.is_random);
+    let random: f64 = random.map(|rate| rate.per_second * seconds).sum();
+    let ios = rate * seconds + at_once + DEVIATIONS * random.sqrt();
+    let bytes = rounded_up(ios * f64::from(span.targets[index].block_bytes) * share(span, index));
+    let digits = if rate < 10.0 { 2 } else { 0 };
+    Some((bytes, format!("{rate:.digits$} I/Os a second for {seconds:.0} s")))
 }
 
-fn ios_per_second(assignment: &Assignment) -> Option<f64> {
-    let pace = assignment.pace.map(|pace| pace.ios as f64 * NANOS / pace.per_ns as f64);
-    let burst = assignment.burst.filter(|burst| burst.gap_ns > 0);
-    let burst = burst.map(|burst| f64::from(burst.ios) * NANOS / burst.gap_ns as f64);
-    [pace, burst].into_iter().flatten().min_by(f64::total_cmp)
+/// The rate of one thread on a target.
+struct Rate {
+    per_second: f64,
+    /// I/Os that are due when the load begins.
+    at_once: u32,
+    is_random: bool,
+}
+
+/// By its pace, which makes bursts meaningless, or by its bursts.
+fn rate_of(assignment: &Assignment) -> Option<Rate> {
+    if let Some(pace) = assignment.pace {
+        let per_second = pace.ios as f64 * NANOS / pace.per_ns as f64;
+        let is_random = pace.arrivals == Arrivals::Poisson;
+        return Some(Rate { per_second, at_once: 1, is_random });
+    }
+    let burst = assignment.burst.filter(|burst| burst.gap_ns > 0)?;
+    let per_second = f64::from(burst.ios) * NANOS / burst.gap_ns as f64;
+    Some(Rate { per_second, at_once: burst.ios, is_random: false })
 }
 
 /// By a rule that counts, if nothing is written before the measured time and after it.
-fn by_rule(span: &SpanPlan, target: &TargetPlan) -> Option<(u64, String)> {
+fn by_rule(span: &SpanPlan, index: usize) -> Option<(u64, String)> {
     if span.warm_up_ns > 0 || span.cool_down_ns > 0 {
         return None;
     }
-    let block = u64::from(target.block_bytes);
-    let range = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let block = u64::from(span.targets[index].block_bytes);
+    let whole = |bytes: u64| bytes.div_ceil(block.max(1)).saturating_mul(block);
     let rules = [
-        span.stop.bytes.map(|bytes| (bytes, "the rule that counts bytes")),
-        span.stop.ios.map(|ios| (ios.saturating_mul(block), "the rule that counts I/Os")),
-        span.stop.pass.then_some((range, "one pass over the range")),
+        span.stop.bytes.map(|bytes| (whole(bytes), "the rule that counts bytes".to_owned())),
+        span.stop
+            .ios
+            .map(|ios| (ios.saturating_mul(block), "the rule that counts I/Os".to_owned())),
+        span.stop.pass.then(|| by_pass(span, index)),
     ];
     let (bytes, bound) = rules.into_iter().flatten().min_by_key(|(bytes, _)| *bytes)?;
-    Some((rounded_up(bytes as f64 * share(target)), bound.to_owned()))
+    Some((rounded_up(bytes as f64 * share(span, index)), bound))
+}
+
+/// By one pass over the range, of all threads together or of each on its own. Its I/Os may overlap.
+fn by_pass(span: &SpanPlan, index: usize) -> (u64, String) {
+    let target = &span.targets[index];
+    let passes = match target.offsets.order {
+        Order::Interlocked => 1,
+        _ => streams(span, index).count() as u64,
+    };
+    let bytes = offsets::positions(&target.offsets).saturating_mul(u64::from(target.block_bytes));
+    let of_each = if passes > 1 { format!(" by each of {passes} threads") } else { String::new() };
+    (bytes.saturating_mul(passes), format!("one pass over the range{of_each}"))
 }
 
 #[cfg(test)]
@@ -125,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::guard::fixture::{span, target, thread};
-    use crate::plan::{EngineKind, Pace};
+    use crate::plan::{Burst, EngineKind, Pace};
 
     fn written(percent: u32) -> SpanPlan {
         let mut span = span(vec![target(Path::new("x"), percent)]);
@@ -154,6 +188,67 @@ mod tests {
         assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(7 * 4096));
         span.warm_up_ns = 1;
         assert_eq!(of(&span, 0, true, None).bytes_at_most, None);
+    }
+
+    #[test]
+    fn a_pass_of_each_thread_was_explained_as_one_pass_and_overlapping_blocks_as_one() {
+        let mut span = written(100);
+        span.stop.pass = true;
+        span.targets[0].offsets.end_bytes = 64 << 10;
+        let amount = of(&span, 0, true, None);
+        assert_eq!(amount.bytes_at_most, Some(128 << 10));
+        assert!(amount.bound.contains("by each of 2 threads"), "{}", amount.bound);
+        span.targets[0].offsets.order = Order::Interlocked;
+        let amount = of(&span, 0, true, None);
+        assert_eq!(amount.bytes_at_most, Some(64 << 10));
+        assert_eq!(amount.bound, "one pass over the range");
+        // From 4 KiB to 4 KiB by half a block: 31 places.
+        span.targets[0].offsets.align_bytes = 2048;
+        assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(31 * 4096));
+    }
+
+    #[test]
+    fn bytes_of_a_rule_were_explained_as_parts_of_blocks() {
+        let mut span = written(100);
+        for (bytes, written) in [(10_000, 12_288), (12_288, 12_288)] {
+            span.stop.bytes = Some(bytes);
+            assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(written));
+        }
+    }
+
+    #[test]
+    fn bursts_beside_a_rate_were_explained_though_the_rate_alone_counts() {
+        let mut span = written(100);
+        for thread in &mut span.threads {
+            thread.assignments[0].burst = Some(Burst { ios: 5, gap_ns: 500_000_000 });
+        }
+        // Twenty bursts of each thread behind the first one, which is due at once.
+        assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(2 * 105 * 4096));
+        for thread in &mut span.threads {
+            thread.assignments[0].pace = Some(Pace::constant(20, 1_000_000_000));
+        }
+        assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(402 * 4096));
+    }
+
+    #[test]
+    fn random_arrivals_wrote_more_than_was_explained_as_the_most() {
+        let mut span = written(100);
+        for thread in &mut span.threads {
+            let pace = Pace::constant(500, 1_000_000_000);
+            thread.assignments[0].pace = Some(Pace { arrivals: Arrivals::Poisson, ..pace });
+        }
+        // 10,000 in the mean, with a standard deviation of 100.
+        let ios = 10_002 + 5 * 100;
+        assert_eq!(of(&span, 0, true, None).bytes_at_most, Some(ios * 4096));
+    }
+
+    #[test]
+    fn a_rate_of_less_than_one_was_explained_as_none() {
+        let mut span = written(100);
+        for thread in &mut span.threads {
+            thread.assignments[0].pace = Some(Pace::constant(1, 10_000_000_000));
+        }
+        assert_eq!(of(&span, 0, true, None).bound, "0.20 I/Os a second for 10 s");
     }
 
     #[test]
