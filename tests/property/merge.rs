@@ -245,3 +245,25 @@ fn ranges_of_one_file_stay_one_target_on_a_host() {
         assert_eq!(target.working_set_bytes, told);
     }
 }
+
+#[test]
+fn what_parts_measured_on_a_target_that_each_names_twice_went_to_its_first_name() {
+    let part = |first_ns: u64, second_ns: u64| {
+        let mut part = result(&[(vec![first_ns], vec![]), (vec![second_ns; 2], vec![])]);
+        let span = &mut part.time_spans[0];
+        span.targets.push(span.targets[0].clone());
+        span.threads[1].targets[0].target = 1;
+        part
+    };
+    let merged = RunResult::merge(vec![part(1_000, 2_000), part(3_000, 4_000)]).unwrap();
+    let span = &merged.time_spans[0];
+    let ios = |place: u32| -> u64 {
+        let rows = span.threads.iter().flat_map(|thread| &thread.targets);
+        rows.filter(|row| row.target == place).map(|row| row.read.ios).sum()
+    };
+    assert_eq!((span.targets.len(), ios(0), ios(1)), (2, 2, 4));
+    // A target that each part names once stays one.
+    let once = |latency_ns| result(&[(vec![latency_ns], vec![])]);
+    let merged = RunResult::merge(vec![once(1_000), once(3_000)]).unwrap();
+    assert_eq!(merged.time_spans[0].targets.len(), 1);
+}

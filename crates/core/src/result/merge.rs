@@ -429,7 +429,10 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut places = Vec::new();
     for target in other.targets {
-        places.push(number(place_of(&mut whole.targets, target, is_one_host)));
+        let place = place_of(&mut whole.targets, target, |place| {
+            is_one_host && !places.contains(&number(place))
+        });
+        places.push(number(place));
     }
     for (index, mut thread) in (first_thread..).zip(other.threads) {
         thread.index = number(index);
@@ -456,14 +459,19 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
     keep_common(&mut whole.beneath, &other.beneath);
 }
 
-/// Where a target stands among those of the whole: the same name on two hosts is not the same target.
-fn place_of(targets: &mut Vec<TargetFacts>, target: TargetFacts, is_one_host: bool) -> usize {
+/// Where a target stands among those of the whole, of which only those that `may_be` can be the same: the same
+/// name on two hosts is not the same target, nor is one that a part names twice.
+fn place_of(
+    targets: &mut Vec<TargetFacts>,
+    target: TargetFacts,
+    may_be: impl Fn(usize) -> bool,
+) -> usize {
     // Parts have ranges of their own: what they touch together is not told.
     let same = |one: &TargetFacts| {
         let working_set_bytes = one.working_set_bytes;
         *one == TargetFacts { working_set_bytes, ..target.clone() }
     };
-    let known = targets.iter().position(|one| is_one_host && same(one));
+    let known = (0..targets.len()).find(|&place| may_be(place) && same(&targets[place]));
     if let Some(place) = known {
         keep_common(&mut targets[place].working_set_bytes, &target.working_set_bytes);
     }
