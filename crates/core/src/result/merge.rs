@@ -522,8 +522,7 @@ fn failures_of(host: &Host, failures: Vec<Failure>, is_one_host: bool) -> Vec<Fa
 fn verified(mut one: Verification, two: Verification) -> Verification {
     keep_common(&mut one.journal, &two.journal);
     one.journal_lacks_checks |= two.journal_lacks_checks;
-    one.targets.extend(two.targets);
-    one.first_faults.extend(two.first_faults);
+    one.merge(two);
     one
 }
 

@@ -98,9 +98,28 @@ impl Verification {
             in_flight_blocks,
             journal_damaged_words: tally.journal_damaged,
         });
-        let room = FAULTS_LISTED - self.first_faults.len().min(FAULTS_LISTED);
-        let faults = tally.listed.iter().take(room);
-        self.first_faults.extend(faults.map(|fault| told(path, fault)));
+        self.list(tally.listed.iter().map(|fault| told(path, fault)).collect());
+    }
+
+    /// Adds what was found on the targets of another part of the run.
+    pub fn merge(&mut self, other: Self) {
+        self.targets.extend(other.targets);
+        for of_target in other.first_faults.chunk_by(|one, two| one.path == two.path) {
+            self.list(of_target.to_vec());
+        }
+    }
+
+    /// Lists the faults of one more target. Where all are too many, the targets with most have fewer.
+    fn list(&mut self, faults: Vec<VerificationFault>) {
+        let known = std::mem::take(&mut self.first_faults);
+        let known = known.chunk_by(|one, two| one.path == two.path).map(<[_]>::to_vec);
+        let mut of_targets: Vec<Vec<VerificationFault>> = known.chain([faults]).collect();
+        while of_targets.iter().map(Vec::len).sum::<usize>() > FAULTS_LISTED {
+            if let Some(most) = of_targets.iter_mut().max_by_key(|faults| faults.len()) {
+                most.pop();
+            }
+        }
+        self.first_faults = of_targets.concat();
     }
 }
 
@@ -161,5 +180,55 @@ fn found(found: Found) -> String {
         Found::Unstamped(Unstamped::BadChecksum { stored, computed }) => {
             format!("a stamp with checksum {stored:08x} on data with checksum {computed:08x}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::check::{Fault, ReadBlock, Verdict};
+
+    fn tally(faults: u64) -> Tally {
+        let mut tally = Tally::default();
+        for offset_bytes in (0..faults).map(|block| block * 4096) {
+            let legal = Legal { oldest: 1, newest: 1, is_settled: true };
+            let block = ReadBlock { bytes: &[], offset_bytes, legal };
+            let found = Found::Unstamped(Unstamped::Missing);
+            let fault = Fault { kind: FaultKind::Corrupt, sector_bytes: offset_bytes, found };
+            tally.add(Verdict::Faulty(fault), &block, offset_bytes);
+        }
+        tally
+    }
+
+    fn found(targets: &[(&str, u64)]) -> Verification {
+        let mut verification = Verification::default();
+        for (path, faults) in targets {
+            verification.add(path, 4096, 0, &tally(*faults));
+        }
+        verification
+    }
+
+    fn listed(verification: &Verification, path: &str) -> Vec<u64> {
+        let faults = verification.first_faults.iter().filter(|fault| fault.path == path);
+        faults.map(|fault| fault.offset_bytes / 4096).collect()
+    }
+
+    #[test]
+    fn of_several_faulty_targets_the_faults_of_the_first_alone_were_listed() {
+        let both = found(&[("a", 30), ("b", 30)]);
+        assert_eq!(listed(&both, "a"), (0..10).collect::<Vec<u64>>());
+        assert_eq!(listed(&both, "b"), (0..10).collect::<Vec<u64>>());
+        let few = found(&[("a", 30), ("b", 2)]);
+        assert_eq!((listed(&few, "a").len(), listed(&few, "b").len()), (18, 2));
+        assert_eq!(listed(&found(&[("a", 30), ("b", 0)]), "a").len(), 20);
+    }
+
+    #[test]
+    fn a_merged_result_listed_more_faults_than_any() {
+        let mut merged = found(&[("a", 30), ("b", 3)]);
+        merged.merge(found(&[("c", 30), ("d", 1)]));
+        let counts = ["a", "b", "c", "d"].map(|path| listed(&merged, path).len());
+        assert_eq!(counts, [8, 3, 8, 1]);
+        assert_eq!(merged.targets.len(), 4);
     }
 }
