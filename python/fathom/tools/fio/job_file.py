@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fathom.tools.notes import Note
 
-__all__ = ["FioJob", "job_file", "read_fio_arguments", "read_job_file"]
+__all__ = ["FioJob", "job_file", "read_fio_arguments", "read_job_file", "with_options"]
 
 _SECTION = re.compile(r"\[(.+)\]")
 # Options that take a value have it behind = or in the next argument; these stand alone.
@@ -75,6 +75,13 @@ _ALIASES = {
     "timeout": "runtime",
     "buffer_size": "bs",
 }
+# Each says the opposite of the other in the same words: the later one holds (fio(1)).
+_OPPOSITES = {
+    "rwmixread": "rwmixwrite",
+    "rwmixwrite": "rwmixread",
+    "direct": "buffered",
+    "buffered": "direct",
+}
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,19 @@ def job_file(jobs: Sequence[FioJob], notes: Sequence[Note] = ()) -> str:
         lines += ["", f"[{name}]"]
         lines += [f"{key}={value}" if value else key for key, value in options.items()]
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def with_options(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that hold where some follow others; of two opposites, the later one."""
+    found = dict(earlier)
+    for name, value in later.items():
+        _add(found, name, value)
+    return found
+
+
+def _add(options: dict[str, str], name: str, value: str) -> None:
+    options.pop(_OPPOSITES.get(name, ""), None)
+    options[name] = value
 
 
 def _shared(jobs: Sequence[FioJob]) -> dict[str, str]:
@@ -136,8 +156,7 @@ def read_job_file(text: str) -> list[FioJob]:
         elif current is None or line.startswith("["):
             raise InvalidRequestError(f"line {number} of the job file: {line!r} is in no section")
         else:
-            name, value = _option(line)
-            current[name] = value
+            _add(current, *_option(line))
     return _jobs(jobs)
 
 
@@ -167,7 +186,7 @@ def read_fio_arguments(arguments: Sequence[str]) -> list[FioJob]:
             current = dict(shared)
             jobs.append((value, current))
         elif name not in _OF_THE_COMMAND:
-            current[name] = value
+            _add(current, name, value)
     return _jobs(jobs or ([("job", shared)] if shared else []))
 
 

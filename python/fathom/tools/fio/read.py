@@ -34,6 +34,7 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import decimal
+from fathom.tools.fio.job_file import with_options
 from fathom.tools.fio.names import files_of
 from fathom.units import KIB, MIB
 
@@ -213,8 +214,8 @@ def _group(
     lines: tuple[int, int] | None,
 ) -> ImportedResult:
     given = _mapping(document, "global options")
-    options = given | _mapping(jobs[0], "job options")
-    asked = [given | _mapping(job, "job options") for job in jobs]
+    asked = [with_options(given, _mapping(job, "job options")) for job in jobs]
+    options = asked[0]
     parts = [_directions(job) for job in jobs]
     whole = {
         name: merged([one.get(name) for one in parts], _percents(parts))
