@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
 
 import fathom
 import pytest
-from fathom.tools import Note, from_fio, read_job_file
+from fathom.tools import Note, from_fio, read_fio_arguments, read_job_file
 from fathom.tools.fio.read import fio_results
-from fio_traces import FILE_BYTES, Io, needs_fio, run_jobs
+from fio_traces import FILE_BYTES, Io, needs_fio, run_jobs, translated
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def ours(text: str) -> tuple[list[list[str]], list[Note]]:
@@ -72,3 +77,44 @@ def test_a_result_has_the_share_that_its_job_set_over_that_of_global() -> None:
     }
     (result,) = fio_results(document)
     assert result.load.write_percent == 10
+
+
+def test_options_behind_the_name_global_are_no_job_but_hold_for_the_jobs_behind() -> None:
+    words = "--name=global --rw=randread --bs=8k --name=job1 --name=job2 --bs=16k"
+    one, two = read_fio_arguments(words.split())
+    assert (one.name, dict(one.options)) == ("job1", {"rw": "randread", "bs": "8k"})
+    assert (two.name, dict(two.options)) == ("job2", {"rw": "randread", "bs": "16k"})
+
+
+# fio looks at six letters, as they are.
+GLOBALS = {"global": True, "globally": True, "global.dat": True, "Global": False, "a-global": False}
+
+
+@needs_fio
+@pytest.mark.parametrize(("name", "is_global"), GLOBALS.items())
+def test_a_section_is_global_where_it_is_to_fio(
+    tmp_path: Path, name: str, *, is_global: bool
+) -> None:
+    text = f"[{name}]\nfilename=a\n[job]\nrw=read\nsize=64k\nio_size=64k\n"
+    jobs = [one.name for one in read_job_file(text)]
+    assert jobs == (["job"] if is_global else [name, "job"])
+    (tmp_path / "job.fio").write_text(text)
+    said = subprocess.run(
+        [shutil.which("fio") or "fio", "job.fio"],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert [line.partition(":")[0] for line in said.stdout.splitlines() if "rw=" in line] == jobs
+
+
+@needs_fio
+@pytest.mark.parametrize("name", ["global", "global.dat", "globals"])
+def test_a_target_whose_name_begins_with_global_is_a_job_of_fio(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(bytes(FILE_BYTES))
+    jobs, _ = translated(f"-b64K --stop-ios=4 -W0 -d5 {tmp_path / name}")
+    (ios,) = run_jobs(jobs, tmp_path)
+    assert len(ios) == 4
+    (plain,), _ = translated("-b64K my-global.dat")
+    assert plain.name == "my-global.dat"

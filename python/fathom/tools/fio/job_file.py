@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
-from fathom.tools.fio.names import without_comment
+from fathom.tools.fio.names import is_global, without_comment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,7 +148,7 @@ def read_job_file(text: str) -> list[FioJob]:
         if not line or line[0] in "#;":
             continue
         section = _SECTION.fullmatch(line)
-        if section and section[1].lower() == "global":
+        if section and is_global(section[1]):
             current = shared
         elif section:
             current = dict(shared)
@@ -161,7 +161,9 @@ def read_job_file(text: str) -> list[FioJob]:
 
 
 def read_fio_arguments(arguments: Sequence[str]) -> list[FioJob]:
-    """Read fio's command line, without the program's name; ``--name`` begins a job.
+    """Read fio's command line, without the program's name.
+
+    ``--name`` begins a job, and ``--name=global`` what holds for all jobs behind it.
 
     Raises
     ------
@@ -182,7 +184,9 @@ def read_fio_arguments(arguments: Sequence[str]) -> list[FioJob]:
         name, value = _option(one.lstrip("-"))
         if "=" not in one and name not in _FLAGS and rest and not rest[0].startswith("--"):
             value = rest.pop(0)
-        if name == "name":
+        if name == "name" and is_global(value):
+            current = shared
+        elif name == "name":
             current = dict(shared)
             jobs.append((value, current))
         elif name not in _OF_THE_COMMAND:

@@ -17,7 +17,7 @@ from fathom.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["filename_of", "files_of", "is_plain", "without_comment"]
+__all__ = ["filename_of", "files_of", "is_global", "is_plain", "without_comment"]
 
 # Where fio itself would read more, or less, into the name of a file than a name.
 _UNSPEAKABLE = re.compile(r"[$;#\x00-\x1f\x7f]|^\s|[\s\\]\Z|^-\Z")
@@ -28,6 +28,14 @@ _COMMENT = re.compile(r"[;#]")
 def is_plain(path: str) -> bool:
     """Tell whether fio can be told a file of this name."""
     return _UNSPEAKABLE.search(path) is None
+
+
+def is_global(section: str) -> bool:
+    """Tell whether fio takes a section of this name for options of all jobs, and for no job.
+
+    It looks at the first six letters alone (``init.c``), so that ``global.dat`` is none either.
+    """
+    return section.startswith("global")
 
 
 def filename_of(paths: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from fathom.tools._units import fio_size
 from fathom.tools.diskspd.option_words import skew_words
 from fathom.tools.fio._write_target import data_options, engine_options, hint_options
 from fathom.tools.fio.job_file import FioJob
-from fathom.tools.fio.names import filename_of
+from fathom.tools.fio.names import filename_of, is_global
 from fathom.tools.notes import Notes
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def _unique(names: Sequence[str]) -> list[str]:
     unique = []
     for name in names:
         plain = re.sub(r"[^\w.-]", "_", name)
-        plain = "global_" if plain.lower() == "global" else plain
+        plain = f"_{plain}" if is_global(plain) else plain
         seen[plain] = seen.get(plain, 0) + 1
         unique.append(plain if seen[plain] == 1 else f"{plain}-{seen[plain]}")
     return unique
