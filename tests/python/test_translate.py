@@ -169,6 +169,7 @@ stonewall
 rw=write:8k
 sync=1
 filename=/data/log
+time_based=0
 number_ios=1000
 vendor_option=7
 """

@@ -10,7 +10,7 @@ import fathom
 import pytest
 from fathom.tools import Note, from_fio, read_fio_arguments, read_job_file
 from fathom.tools.fio.read import fio_results
-from fio_traces import FILE_BYTES, Io, needs_fio, run_jobs, translated
+from fio_traces import FILE_BYTES, KIB, MIB, Io, needs_fio, run_jobs, translated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,3 +118,51 @@ def test_a_target_whose_name_begins_with_global_is_a_job_of_fio(tmp_path: Path, 
     assert len(ios) == 4
     (plain,), _ = translated("-b64K my-global.dat")
     assert plain.name == "my-global.dat"
+
+
+COUNTED = """\
+[global]
+rw=randread
+norandommap
+direct=1
+runtime=5
+io_size=256k
+size=2m
+[one]
+filename=a
+[two]
+filename=b
+"""
+
+
+@needs_fio
+def test_jobs_that_become_one_command_line_do_as_many_ios_as_fio_does(tmp_path: Path) -> None:
+    ((line,), notes) = ours(COUNTED)
+    moved = sum(one.length for ios in fios(COUNTED, tmp_path) for one in ios)
+    assert [one for one in line if one.startswith("--stop")] == [f"--stop-bytes={moved}"]
+    assert not notes
+    # Each job that is alone keeps its own count, times its threads.
+    ((line,), _) = ours(COUNTED.partition("[two]")[0] + "numjobs=3\n")
+    assert f"--stop-bytes={3 * 256 * KIB}" in line
+
+
+@needs_fio
+def test_a_number_of_ios_beyond_the_size_ends_with_the_size_as_in_fio(tmp_path: Path) -> None:
+    text = COUNTED.replace("io_size=256k", "number_ios=600").partition("[two]")[0]
+    (ios,) = fios(text, tmp_path)
+    assert len(ios) == 512
+    ((line,), notes) = ours(text)
+    assert {"--stop-ios=600", f"--stop-bytes={2 * MIB}"} <= {*line}
+    assert not notes
+
+
+@needs_fio
+@pytest.mark.parametrize("end", ["io_size=256k", "number_ios=64"])
+def test_no_count_ends_a_job_that_is_time_based(tmp_path: Path, end: str) -> None:
+    text = f"{COUNTED.partition('[two]')[0]}time_based\nruntime=1\nrate_iops=200\n"
+    text = text.replace("io_size=256k", end)
+    (ios,) = fios(text, tmp_path)
+    assert len(ios) > 64
+    ((line,), notes) = ours(text)
+    assert not [one for one in line if one.startswith("--stop")]
+    assert not notes

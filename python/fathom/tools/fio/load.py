@@ -127,20 +127,17 @@ def _data(options: dict[str, str], notes: Notes) -> list[str]:
     return arguments
 
 
-def time_arguments(options: dict[str, str], threads: int, notes: Notes) -> list[str]:
+def time_arguments(options: dict[str, str], notes: Notes) -> list[str]:
     """Return times, rates and what is measured."""
     arguments = _rates(options, notes)
     runtime = options.pop("runtime", None)
-    timed = _is_on(options.pop("time_based", "0"))
     if runtime is None:
         arguments.append("-d86400")
         notes.remark("runtime", "there is none: -d is a day")
-        timed = False
     else:
         arguments.append(f"-d{math.ceil(fio_seconds('runtime', runtime))}")
     ramp = fio_seconds("ramp_time", options.pop("ramp_time", "0"))
     arguments.append(f"-W{math.ceil(ramp)}")
-    arguments += _ends(options, threads, notes, timed=timed)
     seed = options.pop("randseed", None)
     if seed:
         arguments.append(f"-z{seed}")
@@ -151,22 +148,25 @@ def time_arguments(options: dict[str, str], threads: int, notes: Notes) -> list[
     return [*arguments, "-L"]
 
 
-def _ends(options: dict[str, str], threads: int, notes: Notes, *, timed: bool) -> list[str]:
-    ios, moved = options.pop("number_ios", None), options.pop("io_size", None)
-    arguments = []
-    if ios:
-        arguments.append(f"--stop-ios={threads * fio_number('number_ios', ios)}")
-    elif moved:
-        arguments.append(f"--stop-bytes={threads * read_fio_size('io_size', moved)}")
-    elif not timed:
-        notes.load("time_based", "without it a fio job ends once it has moved as many bytes as "
-                   "its range has; DiskSpd goes on to the end of its time, or add --stop-pass "
-                   "(sequential) or --stop-bytes")  # fmt: skip
+def _ends(options: dict[str, str], size: str, notes: Notes, *, timed: bool) -> dict[str, int]:
+    """Return after how many I/Os and bytes each thread ends; fio takes what comes first."""
     for name in ("steadystate", "ss", "ss_dur", "ss_ramp", "steadystate_duration"):
         if name in options:
             options.pop(name)
             notes.remark(name, "see --stop-steady, which judges range and slope together")
-    return arguments
+    given = {name: options.pop(name) for name in ("number_ios", "io_size") if name in options}
+    if timed:
+        for name in given:
+            notes.remark(name, "ends no job of fio that is time_based")
+        return {}
+    if "number_ios" in given and size and not size.endswith("%"):
+        given.setdefault("io_size", size)
+    if "io_size" not in given:
+        notes.load("time_based", "without it a fio job ends once it has moved as many bytes as "
+                   "its range has; DiskSpd goes on to the end of its time, or add --stop-pass "
+                   "(sequential) or --stop-bytes")  # fmt: skip
+    words = {"number_ios": "--stop-ios", "io_size": "--stop-bytes"}
+    return {words[name]: read_fio_size(name, text) for name, text in given.items()}
 
 
 def _rates(options: dict[str, str], notes: Notes) -> list[str]:
@@ -410,6 +410,17 @@ class _Job:
     arguments: list[str]
     targets: list[str]
     waits: bool
+    threads: int
+    ends: dict[str, int]
+
+    def is_load_of(self, other: _Job) -> bool:
+        return (self.arguments, self.ends) == (other.arguments, other.ends)
+
+    def line(self, same: Sequence[_Job]) -> list[str]:
+        """Return a command line for this job and all others of its load, whose counts are one."""
+        threads = sum(job.threads for job in same)
+        ends = [f"{name}={threads * count}" for name, count in self.ends.items()]
+        return [*self.arguments, *ends, *(path for job in same for path in job.targets)]
 
 
 def from_fio(jobs: Sequence[FioJob]) -> FioLoads:
@@ -426,17 +437,16 @@ def from_fio(jobs: Sequence[FioJob]) -> FioLoads:
     lines: list[list[str]] = []
     for group in _groups(read):
         first = group[0]
-        same = [job for job in group if job.arguments == first.arguments]
-        lines.append([*first.arguments, *(path for job in same for path in job.targets)])
+        lines.append(first.line([job for job in group if job.is_load_of(first)]))
         for other in group:
-            if other.arguments == first.arguments:
+            if other.is_load_of(first):
                 continue
             notes.load(
                 other.name,
                 f"runs at the same time as {first.name} with another load, which one command line "
                 "cannot say; it has a line of its own",
             )
-            lines.append([*other.arguments, *other.targets])
+            lines.append(other.line([other]))
     return FioLoads(lines, notes.found)
 
 
@@ -455,17 +465,21 @@ def _read(job: FioJob, notes: Notes) -> _Job:
     threads = fio_number("numjobs", options.get("numjobs", "1"))
     try:
         targets = _targets(job.name, options, notes)
+        size = options.get("size", "")
+        timed = "runtime" in options and _is_on(options.get("time_based", "0"))
+        options.pop("time_based", None)
         access = access_arguments(options, notes)
         writes = any(one.startswith("-w") for one in access)
         arguments = [
             *access,
             *engine_arguments(options, notes, writes=writes),
-            *time_arguments(options, threads, notes),
+            *time_arguments(options, notes),
         ]
+        ends = _ends(options, size, notes, timed=timed)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"job {job.name}: {error}") from error
     rest_notes(options, notes)
-    return _Job(job.name, arguments, targets, waits)
+    return _Job(job.name, arguments, targets, waits, threads, ends)
 
 
 def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
