@@ -166,3 +166,69 @@ def test_no_count_ends_a_job_that_is_time_based(tmp_path: Path, end: str) -> Non
     ((line,), notes) = ours(text)
     assert not [one for one in line if one.startswith("--stop")]
     assert not notes
+
+
+RATED = """\
+[one]
+rw=randrw
+norandommap
+direct=1
+size=1m
+runtime=1
+time_based
+filename=a
+rate_iops={}
+"""
+
+
+def rate_of(text: str) -> tuple[list[str], list[Note]]:
+    ((line,), notes) = ours(text)
+    return [one for one in line if one.startswith("-g")], notes
+
+
+def test_a_rate_of_a_mix_is_that_of_reads_and_of_writes_each() -> None:
+    found, (note,) = rate_of(RATED.format(100))
+    assert found == ["-g200i"]
+    assert "100 and 100" in note.words
+
+
+@pytest.mark.parametrize(
+    ("rw", "rates", "expected"),
+    [
+        ("randread", "300,60", ["-g300i"]),
+        ("randwrite", "300,60", ["-g60i"]),
+        # Without a number, this way has no rate.
+        ("randread", ",60", []),
+        ("randwrite", "300,", []),
+        ("randread", "300", ["-g300i"]),
+    ],
+)
+def test_a_job_of_one_way_has_the_rate_of_this_way(
+    rw: str, rates: str, expected: list[str]
+) -> None:
+    text = RATED.format(rates).replace("rw=randrw", f"rw={rw}")
+    assert rate_of(text) == (expected, [])
+
+
+def test_a_mix_of_which_one_way_alone_has_a_rate_is_reported() -> None:
+    found, (note,) = rate_of(RATED.format(",60"))
+    assert found == []
+    assert note.setting == "rate_iops"
+
+
+def test_a_rate_is_that_of_all_files_of_a_job_together() -> None:
+    text = RATED.format(100).replace("randrw", "randread").replace("filename=a", "filename=a:b")
+    found, notes = rate_of(text)
+    assert found == ["-g50i"]
+    assert [note.setting for note in notes] == ["filename"]
+
+
+def test_a_think_time_that_is_no_whole_millisecond_is_reported() -> None:
+    text = RATED.format(10).replace("randrw", "randread").replace("rate_iops=10", "thinktime={}")
+    ((line,), (note,)) = ours(text.format(100))
+    assert "-j1" in line
+    assert note.words == "-j has whole milliseconds: 1 for 0.1"
+    ((line,), notes) = ours(text.format("2ms"))
+    assert ("-j2" in line, notes) == (True, [])
+    ((line,), notes) = ours(text.format(0))
+    assert not notes

@@ -128,8 +128,8 @@ def _data(options: dict[str, str], notes: Notes) -> list[str]:
 
 
 def time_arguments(options: dict[str, str], notes: Notes) -> list[str]:
-    """Return times, rates and what is measured."""
-    arguments = _rates(options, notes)
+    """Return times and what is measured."""
+    arguments = []
     runtime = options.pop("runtime", None)
     if runtime is None:
         arguments.append("-d86400")
@@ -169,25 +169,41 @@ def _ends(options: dict[str, str], size: str, notes: Notes, *, timed: bool) -> d
     return {words[name]: read_fio_size(name, text) for name, text in given.items()}
 
 
-def _rates(options: dict[str, str], notes: Notes) -> list[str]:
+def _rates(options: dict[str, str], ways: _Ways, files: int, notes: Notes) -> list[str]:
     arguments = []
     for name, unit in (("rate_iops", "i"), ("rate", "")):
-        text = options.pop(name, None)
-        if text is None:
+        if name not in options:
             continue
-        total = sum(read_fio_size(name, one) for one in text.split(",")[:2] if one)
-        if name == "rate" and total % _BYTES_PER_MS:
-            notes.load("rate", "-g has whole bytes per millisecond")
-        arguments.append(f"-g{total if unit else max(round(total / _BYTES_PER_MS), 1)}{unit}")
-        if "," in text:
-            notes.load(name, "DiskSpd has one rate for reads and writes together")
+        rates = [read_fio_size(name, one or "0") for one in ways.of(options.pop(name))]
+        if 0 in rates:
+            if any(rates):
+                notes.load(name, "DiskSpd has no rate for reads or writes alone: there is none")
+            continue
+        if len(rates) > 1:
+            both = " and ".join(map(str, rates))
+            notes.load(name, "DiskSpd has one rate for reads and writes together, fio one for "
+                       f"each: {both}")  # fmt: skip
+        scale = files * (1 if unit else _BYTES_PER_MS)
+        if sum(rates) % scale:
+            notes.load(name, f"-g has whole {'I/Os' if unit else 'bytes per millisecond'}, and is "
+                       "that of each file")  # fmt: skip
+        arguments.append(f"-g{max(round(sum(rates) / scale), 1)}{unit}")
     if options.pop("rate_process", "linear") == "poisson":
         arguments.append("--arrivals=poisson")
+    return arguments + _bursts(options, notes)
+
+
+def _bursts(options: dict[str, str], notes: Notes) -> list[str]:
     think = options.pop("thinktime", None)
-    if think:
-        millis = max(round(fio_seconds("thinktime", think, "us") * _MILLIS), 1)
-        arguments += [f"-i{options.pop('thinktime_blocks', '1')}", f"-j{millis}"]
-    return arguments
+    if not think:
+        return []
+    millis = fio_seconds("thinktime", think, "us") * _MILLIS
+    if not millis:
+        return []
+    whole = max(round(millis), 1)
+    if whole != millis:
+        notes.load("thinktime", f"-j has whole milliseconds: {whole} for {millis:g}")
+    return [f"-i{options.pop('thinktime_blocks', '1')}", f"-j{whole}"]
 
 
 def rest_notes(options: dict[str, str], notes: Notes) -> None:
@@ -197,6 +213,28 @@ def rest_notes(options: dict[str, str], notes: Notes) -> None:
             notes.remark(name, f"concerns fio's {_SURROUNDING[name]}, not the load")
         else:
             notes.load(name, f"DiskSpd has no equal of {name}{'=' if value else ''}{value}")
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """Whether a job reads, and whether it writes."""
+
+    reads: bool
+    writes: bool
+
+    def of(self, text: str) -> list[str]:
+        """Return what a value says of reads and of writes, as far as the job has them.
+
+        What is alone holds for both; what is left out before or behind a comma is empty (fio(1)).
+        """
+        both = [one.strip() for one in text.split(",")]
+        both = [both[0], both[min(1, len(both) - 1)]]
+        return [one for one, has in zip(both, (self.reads, self.writes), strict=True) if has]
+
+
+def _ways(rw: str) -> _Ways:
+    kind = rw.partition(":")[0].removeprefix("rand")
+    return _Ways(reads=kind != "write", writes=kind != "read")
 
 
 # fio's order, place and size of I/Os in DiskSpd's words; what is read is taken out.
@@ -468,10 +506,12 @@ def _read(job: FioJob, notes: Notes) -> _Job:
         size = options.get("size", "")
         timed = "runtime" in options and _is_on(options.get("time_based", "0"))
         options.pop("time_based", None)
+        ways = _ways(options.get("rw", "read"))
         access = access_arguments(options, notes)
         writes = any(one.startswith("-w") for one in access)
         arguments = [
             *access,
+            *_rates(options, ways, len(targets), notes),
             *engine_arguments(options, notes, writes=writes),
             *time_arguments(options, notes),
         ]
