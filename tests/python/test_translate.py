@@ -179,7 +179,7 @@ def test_a_job_file_of_fio_is_these_command_lines() -> None:
     found = from_fio(read_job_file(JOBS))
     reads, log = (" ".join(line) for line in found.command_lines)
     assert reads.endswith("/data/a /data/b:c")
-    for option in ("-b8K", "-r", "-t4", "-o16", "--engine=aio", "-Su", "-d120", "-W5", "-f1G"):
+    for option in ("-b8K", "-r", "-t4", "-o16", "--engine=aio", "-Su", "-d120", "-W5", "-f512M"):
         assert option in reads.split()
     for option in ("-b8K", "-s16K", "-w100", "-Sh", "--stop-ios=1000", "/data/log"):
         assert option in log.split()

@@ -232,3 +232,76 @@ def test_a_think_time_that_is_no_whole_millisecond_is_reported() -> None:
     assert ("-j2" in line, notes) == (True, [])
     ((line,), notes) = ours(text.format(0))
     assert not notes
+
+
+PLACED = "[one]\nrw=read\nbs=64k\nruntime=5\ndirect=1\nnumber_ios=128\nio_size=8m\n"
+
+
+def place_of(text: str) -> tuple[list[str], list[str]]:
+    """Return the arguments of the range, and what is reported of it."""
+    ((line,), notes) = ours(text)
+    names = ("size", "offset_increment", "filesize")
+    places = [one for one in line if one.startswith(("-f", "-B", "-c", "-T"))]
+    return sorted(places, reverse=True), [note.setting for note in notes if note.setting in names]
+
+
+def ends_in_mib(text: str, folder: Path) -> list[float]:
+    """Return where the I/Os of fio's job end in its files."""
+    return [max(one.offset + one.length for one in ios) / MIB for ios in fios(text, folder)]
+
+
+@needs_fio
+def test_the_files_of_a_job_share_its_size(tmp_path: Path) -> None:
+    text = f"{PLACED}size=2m\nfilename=a:b\n"
+    assert ends_in_mib(text, tmp_path) == [1]
+    assert place_of(text) == (["-f1M"], [])
+    alone = text.replace("a:b", "a")
+    assert ends_in_mib(alone, tmp_path) == [2]
+    assert place_of(alone) == (["-f2M"], [])
+
+
+@needs_fio
+def test_a_filesize_is_gone_over_whole_whatever_the_size_says(tmp_path: Path) -> None:
+    text = f"{PLACED}size=1m\nfilesize=4m\nfilename=a\n".replace("rw=read", "rw=randread")
+    text = f"{text}norandommap\n"
+    (end,) = ends_in_mib(text, tmp_path)
+    assert end > 3
+    assert place_of(text) == (["-c4M"], [])
+    # A size that is that of the file says the same twice.
+    assert place_of(text.replace("size=1m", "size=4m", 1)) == (["-f4M", "-c4M"], [])
+
+
+@needs_fio
+def test_threads_of_fio_that_begin_apart_have_a_range_for_each(tmp_path: Path) -> None:
+    text = f"{PLACED}size=1m\noffset_increment=1m\nnumjobs=4\nfilename=a\n"
+    text = text.replace("io_size=8m", "io_size=1m").replace("number_ios=128\n", "")
+    # All of the file is read, which is four times the size.
+    (ios,) = fios(text, tmp_path)
+    assert sorted(one.offset // KIB for one in ios) == [*range(0, 4096, 64)]
+    assert place_of(text) == (["-f4M", "-T1M"], ["offset_increment"])
+    assert place_of(text.replace("numjobs=4", "numjobs=1")) == (["-f1M"], [])
+
+
+def test_shares_of_randomness_that_differ_between_reads_and_writes_are_reported() -> None:
+    text = RATED.replace("rate_iops={}", "percentage_random=100,0")
+    (_, (note,)) = ours(text)
+    assert note.setting == "percentage_random"
+    # A job that only writes has the share of writes, and one that only reads that of reads.
+    ((line,), notes) = ours(text.replace("randrw", "randwrite"))
+    assert ("-s" in line, notes) == (True, [])
+    ((line,), notes) = ours(text.replace("randrw", "randread"))
+    assert ("-r" in line, notes) == (True, [])
+    ((line,), notes) = ours(text.replace("100,0", "70"))
+    assert ("-rs70" in line, notes) == (True, [])
+
+
+def test_sizes_without_a_share_share_all_of_the_rest() -> None:
+    text = RATED.replace("randrw", "randread").replace("rate_iops={}", "bssplit=4k:8k:16k")
+    ((line,), (note,)) = ours(text)
+    assert "--block-mix=4K:33,8K:33,16K:34" in line
+    # fio takes a 16k at any 4k, which DiskSpd does not.
+    assert note.setting == "bssplit"
+    ((line,), _) = ours(text.replace("4k:8k:16k", "4k/30:8k:16k"))
+    assert "--block-mix=4K:30,8K:35,16K:35" in line
+    ((line,), notes) = ours(text.replace("rw=randread", "rw=read"))
+    assert not notes

@@ -15,7 +15,7 @@ from fathom.tools.fio.names import files_of
 from fathom.tools.notes import Notes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fathom.tools.fio.job_file import FioJob
     from fathom.tools.notes import Note
@@ -244,20 +244,21 @@ _RW = re.compile(r"(rand)?(read|write|rw|trim|readwrite|trimwrite)(?::(-?\w+))?"
 _DEFAULT_BLOCK_BYTES = 4096  # fio(1), `blocksize`.
 
 
-def access_arguments(options: dict[str, str], notes: Notes) -> list[str]:
+def access_arguments(options: dict[str, str], ways: _Ways, files: int, notes: Notes) -> list[str]:
     """Return block size, order, mix and range."""
     found = _RW.fullmatch(options.pop("rw", "read"))
     if found is None or "trim" in found[2]:
         raise InvalidRequestError("rw: there is read, write, rw, and each with rand before it")
     is_random, kind, more = bool(found[1]), found[2], found[3]
+    reach = 0 if is_random else _reach(options)
     block = _block(options, notes)
     arguments = [*block.arguments]
     if is_random:
-        arguments += _random(options, block, more, notes)
+        arguments += _random(options, block, (more, ways), notes)
     else:
         arguments += _sequential(options, block, more, notes)
     arguments += _mix(options, kind, is_random=is_random, notes=notes)
-    arguments += _range(options, notes)
+    arguments += _range(options, files, reach, notes)
     for name in ("fsync", "fdatasync"):
         every = fio_number(name, options.pop(name, "0"))
         if every and kind != "read":
@@ -266,9 +267,10 @@ def access_arguments(options: dict[str, str], notes: Notes) -> list[str]:
 
 
 class _Block:
-    def __init__(self, least_bytes: int, arguments: list[str]) -> None:
+    def __init__(self, least_bytes: int, arguments: list[str], *, is_split: bool = False) -> None:
         self.least_bytes = least_bytes
         self.arguments = arguments
+        self.is_split = is_split
 
 
 def _block(options: dict[str, str], notes: Notes) -> _Block:
@@ -304,30 +306,46 @@ def _split(text: str) -> _Block:
     words = [",".join(f"{sized(size)}:{share}" for size, share in mix) for mix in mixes]
     names = ["--block-mix"] if len(mixes) == 1 else ["--read-block-mix", "--write-block-mix"]
     pairs = [f"{name}={mix}" for name, mix in zip(names, words, strict=False)]
-    return _Block(least, [f"-b{sized(least)}", *pairs])
+    return _Block(least, [f"-b{sized(least)}", *pairs], is_split=True)
 
 
 def _shares(text: str) -> list[tuple[int, int]]:
+    """Return sizes with their shares; those without one share the rest, and the last has all of it.
+
+    That is what fio does, of which the shares of three sizes are 33, 33 and 34.
+    """
     pairs = []
     for one in text.split(":"):
         size, _, share = one.partition("/")
         pairs.append(
             (read_fio_size("bssplit", size), fio_percent("bssplit", share) if share else -1)
         )
-    missing = [share for _, share in pairs if share < 0]
-    left = _ALL - sum(share for _, share in pairs if share >= 0)
-    return [(size, share if share >= 0 else left // len(missing)) for size, share in pairs]
+    missing = [place for place, (_, share) in enumerate(pairs) if share < 0]
+    left = max(_ALL - sum(share for _, share in pairs if share >= 0), 0)
+    for number, place in enumerate(missing, start=1):
+        each = left // (len(missing) - number + 1)
+        pairs[place] = (pairs[place][0], each)
+        left -= each
+    return pairs
 
 
-def _random(options: dict[str, str], block: _Block, more: str | None, notes: Notes) -> list[str]:
+def _random(
+    options: dict[str, str], block: _Block, kind: tuple[str | None, _Ways], notes: Notes
+) -> list[str]:
+    more, ways = kind
     align = options.pop("ba", None)
+    if block.is_split and align is None:
+        notes.load("bssplit", "fio aligns all sizes of a mix to the least one; DiskSpd each to "
+                   "itself")  # fmt: skip
     arguments = ["-r" if align is None else f"-r{sized(read_fio_size('ba', align))}"]
     if options.pop("norandommap", None) in (None, "0"):
         notes.load("norandommap", "fio visits each block once before any again; DiskSpd draws "
                    "each offset again")  # fmt: skip
-    percent = fio_percent(
-        "percentage_random", options.pop("percentage_random", "100").split(",")[0]
-    )
+    shares = ways.of(options.pop("percentage_random", "100"))
+    percent, other = (fio_percent("percentage_random", one or "100") for one in (shares * 2)[:2])
+    if percent != other:
+        notes.load("percentage_random", f"reads have {percent} % in fio, and writes {other} %; "
+                   "DiskSpd has one share, see --read-pattern and --write-pattern")  # fmt: skip
     if percent == 0:
         return ["-s"]
     if more is not None:
@@ -340,7 +358,6 @@ def _random(options: dict[str, str], block: _Block, more: str | None, notes: Not
     if percent < _ALL:
         arguments.append(f"-rs{percent}")
     options.pop("random_generator", None)
-    del block
     return arguments + _distribution(options.pop("random_distribution", "random"), notes)
 
 
@@ -401,28 +418,47 @@ def _mix(options: dict[str, str], kind: str, *, is_random: bool, notes: Notes) -
     return [f"-w{percent}"]
 
 
-def _range(options: dict[str, str], notes: Notes) -> list[str]:
-    """Return the range, and the file's size; a file of fio is as large as ``size`` says."""
+def _reach(options: Mapping[str, str]) -> int:
+    """Return how far behind the first thread's first offset the last thread begins."""
+    threads = fio_number("numjobs", options.get("numjobs", "1"))
+    increment = options.get("offset_increment", "0")
+    return read_fio_size("offset_increment", increment) * (threads - 1) if threads > 1 else 0
+
+
+def _range(options: dict[str, str], files: int, reach: int, notes: Notes) -> list[str]:
+    """Return the range, and the file's size; the files of a job share what ``size`` says."""
     arguments = []
-    size, offset = options.pop("size", None), options.pop("offset", None)
+    base = _bytes_of("offset", options, notes)
+    size_bytes = _bytes_of("size", options, notes) // files
     made = options.pop("filesize", None)
-    if size and size.endswith("%"):
-        notes.load("size", "DiskSpd has no ranges in percent: give -f or -B in bytes")
-        size = None
-    if offset and offset.endswith("%"):
-        notes.load("offset", "DiskSpd has no offsets in percent: give -B in bytes")
-        offset = None
-    size_bytes = read_fio_size("size", size) if size else 0
-    base = read_fio_size("offset", offset) if offset else 0
     if made:
-        arguments.append(f"-c{sized(read_fio_size('filesize', made.split('-')[0]))}")
+        least, _, most = made.partition("-")
+        made_bytes = read_fio_size("filesize", least)
+        arguments.append(f"-c{sized(made_bytes)}")
+        if most:
+            notes.load("filesize", "fio draws the size of each file; the least one is taken")
+        if base + size_bytes < made_bytes:
+            # fio goes over the whole file, and size says only how much a job moves.
+            size_bytes = 0
     elif size_bytes:
         notes.remark("size", "fio makes a file of this size if there is none; add -c for it")
+    if size_bytes and reach:
+        notes.load("offset_increment", "each thread of fio stays within size bytes behind its "
+                   "first offset; DiskSpd's go through the range of all")  # fmt: skip
+        size_bytes += reach
     if base:
         arguments.append(f"-B{sized(base)}{f':{sized(size_bytes)}' if size_bytes else ''}")
     elif size_bytes:
         arguments.append(f"-f{sized(size_bytes)}")
     return arguments
+
+
+def _bytes_of(name: str, options: dict[str, str], notes: Notes) -> int:
+    text = options.pop(name, "0") or "0"
+    if text.endswith("%"):
+        notes.load(name, f"DiskSpd has no {name} in percent: give -f or -B in bytes")
+        return 0
+    return read_fio_size(name, text)
 
 
 @dataclass(frozen=True)
@@ -507,7 +543,7 @@ def _read(job: FioJob, notes: Notes) -> _Job:
         timed = "runtime" in options and _is_on(options.get("time_based", "0"))
         options.pop("time_based", None)
         ways = _ways(options.get("rw", "read"))
-        access = access_arguments(options, notes)
+        access = access_arguments(options, ways, len(targets), notes)
         writes = any(one.startswith("-w") for one in access)
         arguments = [
             *access,
