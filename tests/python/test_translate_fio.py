@@ -230,6 +230,18 @@ def test_our_engine_and_fio_walk_the_same_offsets(target: Path, arguments: str) 
     assert own[-150:] == offsets_kib(ios)
 
 
+def test_a_number_of_ios_is_reached_with_the_large_sizes_of_a_mix_too(target: Path) -> None:
+    (ios,) = trace("-b4K --block-mix=4K:50,64K:50 -o1 --stop-ios=200", target)
+    assert len(ios) == 200
+
+
+def test_of_two_counts_the_first_that_is_reached_ends_the_load(target: Path) -> None:
+    (ios,) = trace("-b64K -o1 --stop-ios=20 --stop-bytes=4M", target)
+    assert len(ios) == 20
+    (ios,) = trace("-b64K -o1 --stop-ios=20 --stop-bytes=512K", target)
+    assert len(ios) == 8
+
+
 def test_what_went_to_fio_and_back_is_the_same_load(target: Path) -> None:
     """The other way is tested with fio, too: what comes back gives the same offsets."""
     lines, notes = to_arguments(read(["-b8K", "-s24K", "-B64K:100K", "-o1", str(target)]))

@@ -336,16 +336,16 @@ def _time_options(load: Load, span: Mapping[str, Any], threads: int, notes: Note
 
 def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Options:
     stop, options = span["stop"], {}
-    block_bytes = span["targets"][0]["block_bytes"]
     if stop["ios"] is not None:
         each = -(-stop["ios"] // threads)
         # Without io_size a job ends when it has moved as many bytes as its range has.
-        options = {"number_ios": str(each), "io_size": str(each * block_bytes)}
+        most = max(_largest_block(target) for target in span["targets"])
+        options = {"number_ios": str(each), "io_size": str(each * most)}
         if threads > 1:
             notes.remark("--stop-ios", f"fio counts per thread: {each} I/Os of each")
     if stop["bytes"] is not None:
         each = -(-stop["bytes"] // threads)
-        options = {"io_size": str(each)}
+        options["io_size"] = str(each)
         if threads > 1:
             notes.remark("--stop-bytes", f"fio counts per thread: {each} bytes of each")
     counted = stop["ios"] is not None or stop["bytes"] is not None
@@ -363,6 +363,12 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
         notes.remark("--stop-confidence", "fio does not end when a mean is known: the longest "
                      "time is taken")  # fmt: skip
     return options
+
+
+def _largest_block(target: Mapping[str, Any]) -> int:
+    more = target["extensions"]
+    mixes = (*more["block_mix"], *more["read_block_mix"], *more["write_block_mix"])
+    return max([target["block_bytes"], *(one["block_bytes"] for one in mixes)])
 
 
 def _rate_options(
