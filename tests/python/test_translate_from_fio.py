@@ -305,3 +305,52 @@ def test_sizes_without_a_share_share_all_of_the_rest() -> None:
     assert "--block-mix=4K:30,8K:35,16K:35" in line
     ((line,), notes) = ours(text.replace("rw=randread", "rw=read"))
     assert not notes
+
+
+def test_a_variable_of_the_environment_is_what_fio_puts_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "[one]\nrw=read\nfilename=${FATHOM_SCRATCH}/a\n"
+    monkeypatch.setenv("FATHOM_SCRATCH", "/data")
+    ((line,), _) = ours(text)
+    assert line[-1] == "/data/a"
+    # fio refuses the job where it is not set; a file of that very name is not meant.
+    monkeypatch.delenv("FATHOM_SCRATCH")
+    with pytest.raises(fathom.InvalidRequestError, match=r"\$\{FATHOM_SCRATCH\} is no variable"):
+        ours(text)
+
+
+@pytest.mark.parametrize(
+    ("job", "expected", "told"),
+    [
+        ("iodepth_batch=8", "-u8", []),
+        ("prioclass=2\nprio=7", "-I2", []),
+        ("prioclass=3", "-I1", []),
+        ("prioclass=2", None, []),
+        ("prioclass=1", None, ["prioclass"]),
+        ("prio=3", None, ["prioclass"]),
+        ("directory=/x:/y", None, ["directory"]),
+    ],
+)
+def test_an_option_is_said_or_reported(job: str, expected: str | None, told: list[str]) -> None:
+    text = f"[one]\nrw=read\nioengine=io_uring\ndirect=1\nio_size=1m\nfilename=a\n{job}\n"
+    ((line,), notes) = ours(text)
+    assert [one for one in line if one.startswith(("-I", "-u"))] == [*filter(None, [expected])]
+    assert [note.setting for note in notes] == told
+
+
+def test_a_runtime_of_nought_is_none_and_part_of_a_second_is_reported() -> None:
+    text = "[one]\nrw=read\ndirect=1\nio_size=1m\nfilename=a\nruntime={}\n"
+    assert "-d86400" in ours(text.format(0))[0][0]
+    found = from_fio(read_job_file(text.format("1500ms")))
+    assert "-d2" in found.command_lines[0]
+    assert "DiskSpd has whole seconds: 2 for 1.5" in [note.words for note in found.notes]
+
+
+def test_a_stonewall_of_nought_is_no_wall() -> None:
+    text = "[one]\nrw=read\nio_size=1m\nfilename=a\n[two]\nstonewall={}\nfilename=b\n"
+    text = text.replace("[one]", "[global]").replace("filename=a", "[one]\nfilename=a")
+    assert len(ours(text.format(0))[0]) == 1
+    assert len(ours(text.format(1))[0]) == 2
+    # Without a value, it is on.
+    assert len(ours(text.replace("stonewall={}", "stonewall"))[0]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FioJob", "job_file", "read_fio_arguments", "read_job_file", "with_options"]
 
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _SECTION = re.compile(r"\[(.+)\]")
 # Options that take a value have it behind = or in the next argument; these stand alone.
 _FLAGS = (
@@ -74,6 +76,7 @@ _ALIASES = {
     "wait_for_previous": "stonewall",
     "timeout": "runtime",
     "buffer_size": "bs",
+    "iodepth_batch": "iodepth_batch_submit",
 }
 # Each says the opposite of the other in the same words: the later one holds (fio(1)).
 _OPPOSITES = {
@@ -137,7 +140,8 @@ def read_job_file(text: str) -> list[FioJob]:
     Raises
     ------
     InvalidRequestError
-        If a line is no option of a section, or if there is no job; the line is named.
+        If a line is no option of a section, if it names a variable that the environment has not,
+        or if there is no job; line or variable is named.
 
     """
     shared: dict[str, str] = {}
@@ -156,7 +160,7 @@ def read_job_file(text: str) -> list[FioJob]:
         elif current is None or line.startswith("["):
             raise InvalidRequestError(f"line {number} of the job file: {line!r} is in no section")
         else:
-            _add(current, *_option(line))
+            _add(current, *_option(_VARIABLE.sub(_of_environment, line)))
     return _jobs(jobs)
 
 
@@ -192,6 +196,17 @@ def read_fio_arguments(arguments: Sequence[str]) -> list[FioJob]:
         elif name not in _OF_THE_COMMAND:
             _add(current, name, value)
     return _jobs(jobs or ([("job", shared)] if shared else []))
+
+
+def _of_environment(variable: re.Match[str]) -> str:
+    """Return what fio puts there (fio(1), "Environment variables")."""
+    value = os.environ.get(variable[1])
+    if value is None:
+        raise InvalidRequestError(
+            f"{variable[0]} is no variable of this environment, and fio puts its value there: "
+            f"set it, as in {variable[1]}=... fathom translate job.fio"
+        )
+    return value
 
 
 def _jobs(found: Sequence[tuple[str, Mapping[str, str]]]) -> list[FioJob]:

@@ -48,7 +48,6 @@ _SURROUNDING = {
         "CPUs": "cpus_allowed_policy",
         "bursts": "thinktime_blocks_type",
         "order": "norandommap softrandommap",
-        "batches": "iodepth_batch",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -69,8 +68,7 @@ def engine_arguments(options: dict[str, str], notes: Notes, *, writes: bool) -> 
     arguments += data if writes else []
     if "cpus_allowed" in options:
         arguments.append(f"-a{options.pop('cpus_allowed')}")
-    if options.pop("prioclass", None) == "3":
-        arguments.append("-I1")
+    arguments += _priority(options, notes)
     for name, option in (("iodepth_batch_submit", "-u"), ("iodepth_batch_complete_max", "-oc"),
                          ("sqthread_poll_cpu", "--sqpoll=")):  # fmt: skip
         if name in options:
@@ -84,6 +82,18 @@ def engine_arguments(options: dict[str, str], notes: Notes, *, writes: bool) -> 
     hint = options.pop("fadvise_hint", "")
     arguments += [f"-f{hint[0]}"] if hint in ("random", "sequential") else []
     return arguments
+
+
+def _priority(options: dict[str, str], notes: Notes) -> list[str]:
+    """Return the priority; -I2 is the least one of fio's second class."""
+    kind, level = options.pop("prioclass", "0"), options.pop("prio", "0")
+    if kind == "3":
+        return ["-I1"]
+    if (kind, level) == ("2", "7"):
+        return ["-I2"]
+    if kind not in ("0", "2") or level != "0":
+        notes.load("prioclass", f"DiskSpd has no equal of class {kind} with prio={level}")
+    return []
 
 
 def _is_on(value: str) -> bool:
@@ -135,9 +145,9 @@ def time_arguments(options: dict[str, str], notes: Notes) -> list[str]:
         arguments.append("-d86400")
         notes.remark("runtime", "there is none: -d is a day")
     else:
-        arguments.append(f"-d{math.ceil(fio_seconds('runtime', runtime))}")
-    ramp = fio_seconds("ramp_time", options.pop("ramp_time", "0"))
-    arguments.append(f"-W{math.ceil(ramp)}")
+        arguments.append(f"-d{_whole_seconds('runtime', runtime, notes)}")
+    ramp = options.pop("ramp_time", "0")
+    arguments.append(f"-W{_whole_seconds('ramp_time', ramp, notes)}")
     seed = options.pop("randseed", None)
     if seed:
         arguments.append(f"-z{seed}")
@@ -146,6 +156,14 @@ def time_arguments(options: dict[str, str], notes: Notes) -> list[str]:
     if options.pop("write_iops_log", None) is not None or interval:
         arguments.append(f"-D{interval or 1000}")
     return [*arguments, "-L"]
+
+
+def _whole_seconds(name: str, text: str, notes: Notes) -> int:
+    seconds = fio_seconds(name, text)
+    whole = math.ceil(seconds)
+    if whole != seconds:
+        notes.remark(name, f"DiskSpd has whole seconds: {whole} for {seconds:g}")
+    return whole
 
 
 def _ends(options: dict[str, str], size: str, notes: Notes, *, timed: bool) -> dict[str, int]:
@@ -535,7 +553,10 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
 
 def _read(job: FioJob, notes: Notes) -> _Job:
     options = {name: value.strip("'\"") for name, value in job.options.items()}
-    waits = options.pop("stonewall", None) is not None
+    if "runtime" in options and not fio_seconds("runtime", options["runtime"]):
+        # A runtime of nought is none (fio(1)).
+        del options["runtime"]
+    waits = _is_on(options.pop("stonewall", "0"))
     threads = fio_number("numjobs", options.get("numjobs", "1"))
     try:
         targets = _targets(job.name, options, notes)
@@ -560,7 +581,9 @@ def _read(job: FioJob, notes: Notes) -> _Job:
 
 def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
     """Return the files; without ``filename`` fio makes names from the job's (fio(1), directory)."""
-    folder = options.pop("directory", "")
+    folder, *more = files_of(options.pop("directory", ""))
+    if more:
+        notes.load("directory", "fio parts its threads among folders; the first one is taken")
     given = options.pop("filename", None)
     if given == "":
         raise InvalidRequestError("filename names no file; behind ';' and '#' fio reads a comment")
