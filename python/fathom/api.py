@@ -209,6 +209,7 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     depths: Values = "1..128",
     p99_ns: float | None = None,
     mean_ns: float | None = None,
+    grow: bool = True,
     label: str = "",
     on_progress: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
@@ -217,6 +218,7 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
 
     ``threads`` and ``depths`` are ranges as in the command, or lists of numbers; without
     ``threads``, 1 to twice the CPUs, 64 at most. Give one limit or none: ``p99_ns`` or ``mean_ns``.
+    ``grow`` widens a range, twice as far and twice at most, where the best lies at its end.
 
     Raises
     ------
@@ -232,13 +234,14 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
         raise InvalidRequestError("give one limit: p99_ns or mean_ns")
     check_amount("p99_ns", p99_ns)
     check_amount("mean_ns", mean_ns)
+    check_flags(grow=grow)
     check_text("label", label)
     check_followers(cancel, on_progress=on_progress)
     goal = Goal("mean", mean_ns) if p99_ns is None else Goal("p99", p99_ns)
     counts = f"1..{min(2 * (os.cpu_count() or 1), 64)}"
     counts = counts if threads is None else spelled("threads", threads)
     words, permission = typed(asked_words(arguments, ("-t", "-o")))
-    plan = plan_tune(words, counts, spelled("depths", depths), goal=goal)
+    plan = plan_tune(words, counts, spelled("depths", depths), goal=goal, grow=grow)
     refuse_what_cannot_run(plan.typical_loads(), permission, some_can_run=True)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
