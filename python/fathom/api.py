@@ -36,7 +36,7 @@ from fathom._permission import Permission, typed
 from fathom.errors import ExperimentInterrupted, InvalidRequestError
 from fathom.experiments import repeat as repeating
 from fathom.experiments.asked import asked_words
-from fathom.experiments.assess import EFFORTS
+from fathom.experiments.assess import EFFORTS, foresee, writing_loads
 from fathom.experiments.assess import assess as assess_targets
 from fathom.experiments.axes import OPTIONS, parse_axes
 from fathom.experiments.compare import interleaved
@@ -48,6 +48,7 @@ from fathom.experiments.first_look import refuse_what_cannot_run
 from fathom.experiments.prepare import (
     Asked,
     Meter,
+    check_fill,
     fill,
     plan_fill,
 )
@@ -61,6 +62,7 @@ from fathom.report import gather, html_page, pdf_pages
 from fathom.report import markdown as markdown_of
 from fathom.runners import NativeRunner
 from fathom.store import NoStoreError, Store
+from fathom.store.where import store_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +138,7 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     load, permission = typed(words)
     policy.refuse_unmeasured(load)
     refuse_what_cannot_run([load], permission)
+    told = _told(on_progress, cancel)
     with _opened(store) as opened:
         return repeating.repeat(
             opened,
@@ -143,7 +146,7 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
             policy,
             label=label,
             on_run=on_run or (lambda _done, _planned: None),
-            on_progress=_told(on_progress, cancel),
+            on_progress=told,
         )
 
 
@@ -194,11 +197,10 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
     share = (0.05 if duration_s is None else 0.0) if tolerance is None else tolerance
     plan, _forecast = plan_sweep(words, axes, tolerance=share, seed=seed, **more)
     refuse_what_cannot_run(plan.typical_loads(), permission, some_can_run=True)
+    told = _told(on_progress, cancel)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
-        return sweep_planned(
-            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
-        )
+        return sweep_planned(opened, runner, plan, label=label, on_progress=told)
 
 
 def tune(  # noqa: PLR0913 - All but the first have defaults and names.
@@ -243,11 +245,10 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     words, permission = typed(asked_words(arguments, ("-t", "-o")))
     plan = plan_tune(words, counts, spelled("depths", depths), goal=goal, grow=grow)
     refuse_what_cannot_run(plan.typical_loads(), permission, some_can_run=True)
+    told = _told(on_progress, cancel)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
-        return tune_planned(
-            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
-        )
+        return tune_planned(opened, runner, plan, label=label, on_progress=told)
 
 
 def compare(
@@ -318,11 +319,10 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
     )
     plan.refuse_unmeasured()
     refuse_what_cannot_run([plan.a, plan.b], permission)
+    told = _told(on_progress, cancel)
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
-        return interleaved.compare_interleaved(
-            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
-        )
+        return interleaved.compare_interleaved(opened, runner, plan, label=label, on_progress=told)
 
 
 def assess(  # noqa: PLR0913 - All but the first have defaults and names.
@@ -367,6 +367,11 @@ def assess(  # noqa: PLR0913 - All but the first have defaults and names.
     check_flags(writes=writes, overwrite=overwrite)
     devices = each_path(allow_write, "allow_write")
     _end_if(cancel)
+    if writes:
+        permission = Permission(overwrite, tuple(devices))
+        refuse_what_cannot_run(writing_loads(names), permission)
+    if not _is_there(store):
+        foresee(names, wanted, writes=writes)
     with _opened(store) as opened:
         return assess_targets(
             opened,
@@ -417,6 +422,7 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
     check_amount("dedupe_ratio", dedupe_ratio)
     check_followers(None, on_progress=on_progress)
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
+    check_fill(name, asked)
     with _opened(store) as opened:
         experiment_id = plan_fill(opened, name, asked)
         meter = Meter(time.monotonic, on_progress or (lambda _progress: None))
@@ -469,6 +475,12 @@ def _opened(store: Where, *, make: bool = True) -> Iterator[Store]:
         return
     with Store(store, make=make) as opened:
         yield opened
+
+
+def _is_there(store: Where) -> bool:
+    """Whether there is a store already; a server's database is taken to be one."""
+    file = None if isinstance(store, Store) else store_file(store)
+    return file is None or file.exists()
 
 
 def _end_if(cancel: Event | None) -> None:

@@ -10,6 +10,7 @@ import fathom
 import pytest
 from commands import command
 from fathom import api
+from fathom.experiments.compare import interleaved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,7 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("FATHOM_STORE", str(tmp_path / "s.sqlite"))
     monkeypatch.setattr(api, "sweep_planned", planned)
     monkeypatch.setattr(api, "tune_planned", planned)
-    monkeypatch.setattr(api.interleaved, "compare_interleaved", planned)
+    monkeypatch.setattr(interleaved, "compare_interleaved", planned)
     return [*LOAD, str(tmp_path / "x.dat")]
 
 

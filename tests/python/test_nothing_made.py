@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fathom
 import pytest
 from commands import command
 from fathom._permission import Permission
@@ -13,7 +16,7 @@ from fathom.experiments.assess import EFFORTS
 from fathom.fleet.address import FleetAddress
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 MISSING, FOREIGN = "none/x.dat", "letters.txt"
 # What is typed with a target that does not exist, and with one whose data are somebody's. A run of
@@ -60,6 +63,55 @@ def test_a_bad_target_left_an_empty_store(verb: str, words: list[str], tmp_path:
     wanted = 2 if FOREIGN in words and verb != "density" else 3
     assert done.returncode == wanted, done.stderr
     assert made(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **more: fathom.assess(MISSING, effort="quick", **more),
+        lambda **more: fathom.assess(FOREIGN, effort="quick", writes=True, **more),
+        lambda **more: fathom.prepare(MISSING, **more),
+        lambda **more: fathom.prepare(FOREIGN, **more),
+        lambda **more: fathom.repeat(f"-d1 {MISSING}", **more),
+        lambda **more: fathom.sweep(f"-w100 -r {FOREIGN}", {"threads": "1,2"}, **more),
+        lambda **more: fathom.tune(MISSING, **more),
+        lambda **more: fathom.compare_interleaved(f"-d1 {MISSING}", f"-d1 {MISSING}", **more),
+    ],
+)
+def test_a_function_left_an_empty_store_for_a_bad_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., object]
+) -> None:
+    """The guard refused a writing assessment only once that had been begun and saved."""
+    monkeypatch.chdir(tmp_path)
+    Path(FOREIGN).write_text("Somebody's own words.\n" * 4096)
+    with pytest.raises((fathom.RefusedError, fathom.InvalidRequestError)):
+        call(store="new/store.db")
+    assert made(tmp_path) == [FOREIGN]
+    with fathom.Store("old.db") as store:
+        with pytest.raises((fathom.RefusedError, fathom.InvalidRequestError)):
+            call(store=store)
+        assert store.experiments.list() == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda load, **more: fathom.repeat(f"-d1 {load}", **more),
+        lambda load, **more: fathom.sweep(load, {"depth": "1,2"}, **more),
+        fathom.tune,
+        lambda load, **more: fathom.compare_interleaved(f"-d1 {load}", f"-d1 {load}", **more),
+        lambda load, **more: fathom.assess(load.split()[-1], **more),
+    ],
+)
+def test_what_was_cancelled_before_it_began_left_an_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., object]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(fathom.ExperimentInterrupted):
+        call("-c1M -b4K -r x.dat", store="new/store.db", cancel=cancel)
+    assert made(tmp_path) == []
 
 
 def test_what_only_the_hosts_of_a_fleet_have_was_looked_for_here(

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
     from fathom._permission import Permission
 
-__all__ = ["FirstLook", "look_at", "refusal", "refuse_what_cannot_run"]
+__all__ = ["FirstLook", "look_at", "refusal", "refuse_what_cannot_run", "writes_to"]
 
 _REFUSED = "refused: "
+
+
+def writes_to(path: str) -> list[str]:
+    """Return a load that writes to a target, for which the guard judges all of it."""
+    return ["-b4K", "-w100", "-d1", path]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ __all__ = [
     "refuse_before_a_store",
     "refuse_what_cannot_run",
     "some_cannot_run",
-    "writes_to",
 ]
 
 # Less is written before long anywhere.
@@ -47,11 +46,6 @@ def foretold_words(seconds: float, *, ends_by_amount: bool) -> str:
         f"{clock_words(seconds)} at most (each ends after so many I/Os or bytes, so that the "
         "target's speed decides how long it takes; the first runs tell it)"
     )
-
-
-def writes_to(path: str) -> list[str]:
-    """Return a load that writes to a target, for which the guard judges all of it."""
-    return ["-b4K", "-w100", "-d1", path]
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from fathom._finite import json_words
 from fathom.cli.commands._foresight import (
     refuse_before_a_store,
     refuse_what_cannot_run,
-    writes_to,
 )
 from fathom.cli.commands._resumed import named_experiment, resumed_permission
 from fathom.cli.commands._workload_argument import named_workload, split_rest
@@ -34,6 +33,7 @@ from fathom.cli.views.prepare import (
 from fathom.cli.views.progress import live_progress
 from fathom.engine import load_of
 from fathom.experiments import prepare as preparing
+from fathom.experiments.first_look import writes_to
 from fathom.runners import NativeRunner
 
 if TYPE_CHECKING:

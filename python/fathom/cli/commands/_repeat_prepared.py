@@ -10,11 +10,11 @@ import typer
 import fathom
 from fathom import experiments
 from fathom._addresses import is_address
-from fathom.cli.commands._foresight import writes_to
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
 from fathom.engine import load_of
 from fathom.experiments import prepare as preparing
+from fathom.experiments.first_look import writes_to
 
 if TYPE_CHECKING:
     from fathom._permission import Permission

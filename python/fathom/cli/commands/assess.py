@@ -11,10 +11,9 @@ import typer
 
 import fathom
 from fathom import runners, tools
-from fathom._addresses import is_address
 from fathom._finite import json_words
 from fathom._permission import Permission
-from fathom.cli.commands._foresight import refuse_what_cannot_run, writes_to
+from fathom.cli.commands._foresight import refuse_what_cannot_run
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
     resumed_id,
@@ -114,13 +113,7 @@ def _refuse_what_is_written(wish: Wish, *, is_asked: bool = False) -> None:
     """Refuse before the first cell what would be refused at the first that writes."""
     if not wish.writes:
         return
-    fleet = chosen_fleet()
-    there = [
-        name
-        for name in wish.names
-        if is_address(name) or (Path(name).exists() and not Path(name).is_dir())
-    ]
-    loads = [writes_to(name) for name in there]
+    fleet, loads = chosen_fleet(), assessing.writing_loads(wish.names)
     runner = None if fleet is None else fleet.runner_name()
     refuse_what_cannot_run(loads, wish.permission, runner, is_asked=is_asked)
 

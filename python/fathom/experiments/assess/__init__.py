@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         assess,
         resume_assess,
     )
-    from fathom.experiments.assess.foreseen import Foreseen, foresee
+    from fathom.experiments.assess.foreseen import Foreseen, foresee, writing_loads
     from fathom.experiments.assess.key_figure import KeyFigure, key_figures
     from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
     from fathom.experiments.assess.plan import plan_cells
@@ -59,6 +59,7 @@ __all__ = [
     "plan_cells",
     "resume_assess",
     "verdict_of",
+    "writing_loads",
 ]
 
 if not TYPE_CHECKING:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom.errors import TargetError
 from fathom.experiments._run_times import LEAST_RUN_S
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, interleaved
 from fathom.experiments.assess.target import foreseen_target
+from fathom.experiments.first_look import writes_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +21,14 @@ if TYPE_CHECKING:
     from fathom.experiments.assess.cell import Effort
     from fathom.experiments.assess.target import AssessedTarget
 
-__all__ = ["Foreseen", "all_targets", "foresee", "planned_cells", "same_size"]
+__all__ = [
+    "Foreseen",
+    "all_targets",
+    "foresee",
+    "planned_cells",
+    "same_size",
+    "writing_loads",
+]
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,16 @@ def foresee(
     return Foreseen(
         plans, seconds, least_s, most_s, fill_bytes, measured_s, effort.precision_percent
     )
+
+
+def writing_loads(names: Sequence[str]) -> list[list[str]]:
+    """Return loads that write to what exists of the targets, for the guard to judge beforehand."""
+    there = [
+        name
+        for name in names
+        if is_address(name) or (Path(name).exists() and not Path(name).is_dir())
+    ]
+    return [writes_to(name) for name in there]
 
 
 def all_targets(
