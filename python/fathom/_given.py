@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
+from numbers import Real
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 __all__ = [
+    "amount",
     "as_wrong_request",
-    "check_amount",
     "check_flags",
     "check_followers",
-    "check_numbers",
     "check_text",
     "check_texts",
     "chosen",
     "each_path",
     "named_target",
     "named_targets",
+    "number",
     "spelled",
     "spelled_axes",
     "whole",
@@ -46,7 +47,9 @@ def spelled(field: str, values: Values) -> str:
         If one is neither a text nor a whole number; ``field`` tells where.
 
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    # An array of numpy without dimensions is one value, though its type has others.
+    is_one = isinstance(values, str | bytes) or not isinstance(values, Iterable)
+    if is_one or getattr(values, "shape", None) == ():
         return _spelled_one(field, values)
     return ",".join(_spelled_one(field, value) for value in values)
 
@@ -55,7 +58,9 @@ def _spelled_one(field: str, value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        return str(index(value))
+        # An array has an index only if it is one whole number.
+        with suppress(TypeError):
+            return str(index(value))
     raise InvalidRequestError(
         f"{field}: {value!r} is no value: give a whole number or text, or several"
     )
@@ -108,8 +113,8 @@ def whole(field: str, value: int | None, *, least: int) -> int | None:
     return index(value)
 
 
-def check_amount(field: str, value: object) -> None:
-    """Refuse what is no finite number above 0; None is one that was not given.
+def amount(field: str, value: object) -> float | None:
+    """Return a finite number above 0, as ``number`` does.
 
     Raises
     ------
@@ -117,26 +122,33 @@ def check_amount(field: str, value: object) -> None:
         ``field`` tells which it is.
 
     """
-    if value is not None and not (_is_number(value) and cast("float", value) > 0):
+    found = _finite(value)
+    if value is not None and (found is None or found <= 0):
         raise InvalidRequestError(f"{field}: {value!r} is no number above 0")
+    return found
 
 
-def check_numbers(**values: object) -> None:
-    """Refuse what is no finite number, by the names of the fields; None was not given.
+def number(field: str, value: object) -> float | None:
+    """Return a finite number, of whatever library, as Python's own; None is one not given.
 
     Raises
     ------
     InvalidRequestError
-        It tells which it is.
+        ``field`` tells which it is.
 
     """
-    for field, value in values.items():
-        if value is not None and not _is_number(value):
-            raise InvalidRequestError(f"{field}: {value!r} is no number")
+    found = _finite(value)
+    if value is not None and found is None:
+        raise InvalidRequestError(f"{field}: {value!r} is no number")
+    return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def _finite(value: object) -> float | None:
+    """Return the finite number that a value is; None if it is none."""
+    with suppress(OverflowError):
+        if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
+            return float(value)
+    return None
 
 
 def check_text(field: str, value: object) -> None:

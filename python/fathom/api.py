@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._given import (
+    amount,
     as_wrong_request,
-    check_amount,
     check_flags,
     check_followers,
-    check_numbers,
     check_text,
     check_texts,
     chosen,
     each_path,
     named_target,
     named_targets,
+    number,
     spelled,
     spelled_axes,
     whole,
@@ -129,11 +129,11 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     """
     check_text("metric", metric)
     check_text("label", label)
-    check_numbers(precision=precision, confidence=confidence)
+    shares = [number("precision", precision) or 0.0, number("confidence", confidence) or 0.0]
     counts = [whole(field, one, least=1) or 0 for field, one in (("pilot", pilot), ("most", most))]
     check_followers(cancel, on_run=on_run, on_progress=on_progress)
     with as_wrong_request():
-        policy = repeating.RepeatPolicy(metric, precision, confidence, *counts)
+        policy = repeating.RepeatPolicy(metric, *shares, *counts)
     words = asked_words(arguments)
     load, permission = typed(words)
     policy.refuse_unmeasured(load)
@@ -182,7 +182,7 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
 
     """
     check_text("label", label)
-    check_numbers(tolerance=tolerance)
+    tolerance = number("tolerance", tolerance)
     duration_s = whole("duration_s", duration_s, least=1)
     warm_up_s = whole("warm_up_s", warm_up_s, least=0)
     seed = whole("seed", seed, least=0) or 0
@@ -234,8 +234,7 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     """
     if p99_ns is not None and mean_ns is not None:
         raise InvalidRequestError("give one limit: p99_ns or mean_ns")
-    check_amount("p99_ns", p99_ns)
-    check_amount("mean_ns", mean_ns)
+    p99_ns, mean_ns = amount("p99_ns", p99_ns), amount("mean_ns", mean_ns)
     check_flags(grow=grow)
     check_text("label", label)
     check_followers(cancel, on_progress=on_progress)
@@ -272,7 +271,7 @@ def compare(
 
     """
     check_texts("metrics", metrics)
-    check_numbers(confidence=confidence)
+    confidence = number("confidence", confidence) or 0.0
     wanted = [*metrics] or DEFAULT_METRICS
     with as_wrong_request():
         for metric in wanted:
@@ -418,8 +417,8 @@ def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
     check_flags(only_missing=only_missing, overwrite=overwrite)
     permission = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
     size_bytes = whole("size_bytes", size_bytes, least=1)
-    check_amount("compress_ratio", compress_ratio)
-    check_amount("dedupe_ratio", dedupe_ratio)
+    compress_ratio = amount("compress_ratio", compress_ratio) or 1.0
+    dedupe_ratio = amount("dedupe_ratio", dedupe_ratio) or 1.0
     check_followers(None, on_progress=on_progress)
     asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
     check_fill(name, asked)

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom import _fathom
-from fathom._given import check_amount, check_flags, check_numbers, check_text
+from fathom._given import amount, check_flags, check_text, number
 from fathom._text import json_of
 from fathom.engine import checked, checked_result, permitted_job
 from fathom.errors import FathomError, InvalidRequestError
@@ -122,7 +122,7 @@ class RunHandle:
             If the arguments are wrong; nothing was touched.
 
         """
-        check_amount("lease_s", lease_s)
+        lease_s = amount("lease_s", lease_s)
         check_flags(live=live)
         job = permitted_job(
             args, overwrite=overwrite, allow_write=allow_write, protect=protect, strict=strict
@@ -152,8 +152,7 @@ class RunHandle:
             If the run is over.
 
         """
-        check_numbers(at_unix_s=at_unix_s)
-        at_s = 0.0 if at_unix_s is None else at_unix_s
+        at_s = number("at_unix_s", at_unix_s) or 0.0
         if at_s > _LATEST_S:
             raise InvalidRequestError(
                 f"at_unix_s: {at_unix_s!r} is no instant in seconds, as time.time() gives it"

@@ -99,6 +99,38 @@ def test_whole_numbers_of_other_libraries_are_values(tmp_path: Path) -> None:
     assert len(found.cells) == 2
 
 
+def test_numbers_of_other_libraries_were_no_numbers(tmp_path: Path) -> None:
+    """Limits and shares that numpy had computed were refused, and an array of one value broke."""
+    load, cancel = f"--engine=null -c16M -b4K -r -L {tmp_path / 'x.dat'}", threading.Event()
+    limit: Any = np.int64(2_000_000)
+    share: Any = np.float32(0.5)
+    depth: Any = np.array(2)
+    stopped = {"cancel": cancel, "on_progress": lambda _told: cancel.set()}
+    with fathom.Store(tmp_path / "s.sqlite") as store:
+        for call in (
+            lambda: fathom.tune(
+                load, threads=1, depths="1,2", p99_ns=limit, store=store, **stopped
+            ),
+            lambda: fathom.repeat(f"-d1 -W0 {load}", precision=share, store=store, **stopped),
+            lambda: fathom.sweep(load, {"depth": depth}, tolerance=share, store=store, **stopped),
+        ):
+            cancel.clear()
+            with pytest.raises(fathom.ExperimentInterrupted):
+                call()
+        sweep, repeat, tune = (
+            store.experiments.get(one.id).plan for one in store.experiments.list()
+        )
+    assert tune["goal"]["limit_ns"] == 2_000_000.0
+    assert (repeat["relative_half_width"], sweep["tolerance"]) == (0.5, 0.5)
+    assert sweep["axes"][0]["values"] == ["2"]
+    for wrong in (np.array(1.5), [np.array([1, 2])], np.True_):
+        with pytest.raises(fathom.InvalidRequestError, match="is no value"):
+            fathom.sweep(load, {"depth": wrong})
+    for wrong in (np.float32("nan"), np.True_, 10**400):
+        with pytest.raises(fathom.InvalidRequestError, match="is no number"):
+            fathom.tune(load, p99_ns=wrong)  # type: ignore[arg-type]
+
+
 REQUESTS = (
     "-b8K -r -w30 -t2 -o4 -Sh -L -d1 -W0",
     "-b64K -s -o2 -oc1 --rate=2000 -D100 -C1 -z7 -d1 -W0 --stop-ios=100 -Rjson -v",
