@@ -19,14 +19,17 @@ from fabricated import fabricated, latencies_ns
 from fathom import Result
 from fathom.cli.views.experiment_line import left_words
 from fathom.experiments._run_times import ends_by_amount, further_run_s
+from fathom.experiments.axes import Grid, parse_axes
 from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.repeat import Repeater, RepeatPolicy
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.runners import NativeRunner
 from fathom.runners import measure as _measure
 from fathom.store import Store
 from fathom.units import clock_words
-from simulated_device import SHAPES, SimulatedDevice
+from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -234,3 +237,32 @@ def test_the_start_says_what_depends_on_the_targets_speed(tmp_path: Path) -> Non
         assert "at most (each" not in known.stdout
     small = command("repeat", "--dry-run", "-b4K", "-d1", "-c1M", tmp_path / "x.dat")
     assert "filled first" not in small.stderr
+
+
+def test_a_sweep_told_no_time_for_cells_that_it_had_chosen(kept: Store) -> None:
+    """Beyond the cells of its design, it told of its looks alone: 8 s of a certain 25 s."""
+    random = np.random.default_rng(1)
+    rates: dict[Load, float] = {}
+
+    def rough(load: Load) -> float:
+        return rates.setdefault(load, float(random.uniform(1e4, 1e5)))
+
+    told: list[Progress] = []
+    plan, _ = plan_sweep(["x"], parse_axes({"threads": "1..64", "depth": "1..64"}))
+    found = sweep(kept, SimulatedDevice(rough), plan, on_progress=told.append)
+    assert found.count("measured") == len(told) == 49
+    assert all(one.expected >= min(one.done + 1, 49) for one in told)
+    # Each run takes 3 s, and another was chosen before each of these was told.
+    assert all(one.remaining_s > 2 for one in told[:-1])
+    assert told[-1].remaining_s == 0
+
+
+def test_a_sweep_of_a_smooth_device_expects_no_more_cells_than_before(kept: Store) -> None:
+    told: list[Progress] = []
+    plan, _ = plan_sweep(["x"], parse_axes(dict.fromkeys(("threads", "depth"), "1..128")))
+    found = sweep(
+        kept, SimulatedDevice(SHAPES["saturation"], seed=5), plan, on_progress=told.append
+    )
+    design = sum(one.expected_count(0) for one in plan.refinements(Grid(plan.axes)))
+    assert told[0].expected == pytest.approx(design)
+    assert found.count("interpolated")

@@ -152,6 +152,7 @@ class _Sweeping:
         self.took_s = 0.0
         self.runs = 0
         self.again: list[int] = []
+        self.waiting = 0
         self.is_ended = False
         self.check = Check()
         self.probes = Probes()
@@ -213,9 +214,11 @@ class _Sweeping:
 
     def _each_measured(self, cells: Sequence[int]) -> Strategy[None]:
         """Measure cells, until a target takes no load at all any more."""
-        for cell in cells:
+        for at, cell in enumerate(cells):
+            self.waiting = len(cells) - at
             if self.ended_by is None:
                 yield from self._measure(cell)
+        self.waiting = 0
 
     def _apart(self) -> Strategy[list[int]]:
         """Look at the cells that nothing was measured of, and return those that stand apart."""
@@ -322,9 +325,11 @@ class _Sweeping:
         """Return how many cells will have been tried in the end, as far as one can tell."""
         if self.is_ended:
             return len(tried.union(self.again))
-        return sum(
+        expected = sum(
             one.expected_count(sum(cell in tried for cell in one.cells)) for one in self.refinements
         )
+        # What was chosen already is measured in any case.
+        return max(expected, len(tried) + self.waiting)
 
     def _found(self) -> tuple[Sweep, Collection[int]]:
         """Return what all cells say, and which were omitted."""
