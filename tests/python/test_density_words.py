@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fabricated import fabricated
 from fathom.cli.views.density import show_density
 from fathom.databases.pgbench import DatabaseFigures
-from fathom.experiments.density.experiment import Density
+from fathom.experiments.density.experiment import Counter, Density
 from fathom.experiments.density.kept import steps_from
 from fathom.experiments.density.outcome import (
     DensityStep,
@@ -202,3 +202,15 @@ def test_the_axis_of_two_numbers_had_each_of_them_twice(tmp_path: Path) -> None:
         store.experiments.finish(experiment, "complete", outcome=outcome)
         figure = figures(gather(store, [f"e{experiment}"]))["density"]
     assert '"values": [1, 2]' in json.dumps(figure.views[0].spec)
+
+
+def test_files_were_foreseen_to_take_half_as_long_as_they_did() -> None:
+    """Their load warms up as long as it is measured, which was left out; databases have none."""
+    plan = replace(PLAN, counts=(1, 2), seconds=4)
+    assert plan.foreseen_s() == pytest.approx(2 * (4 + 4), rel=0.05)
+    counter = Counter(plan)
+    assert counter.forecast(0.0).remaining_s == pytest.approx(plan.foreseen_s())
+    long = replace(plan, seconds=60)
+    assert long.foreseen_s() == pytest.approx(2 * (60 + 10), rel=0.05)
+    databases = replace(PLAN, kind="postgresql", workload=None)
+    assert databases.step_s == databases.seconds

@@ -77,7 +77,7 @@ class Counter:
         """Return how far it is."""
         done = len(self.steps) + self.failed
         left = len(self.plan.counts) - done
-        each_s = max(elapsed_s / done if done else 0.0, float(self.plan.seconds))
+        each_s = max(elapsed_s / done if done else 0.0, self.plan.step_s)
         return Forecast(done, len(self.plan.counts), self.failed, left * each_s)
 
 

@@ -12,6 +12,7 @@ from fathom.databases.account import account_for
 from fathom.databases.pgbench import LOADS
 from fathom.databases.postgresql import Settings, find_binaries, needed_bytes
 from fathom.errors import InvalidRequestError
+from fathom.experiments._run_times import asked_run_s
 from fathom.units import size_words
 from fathom.workloads import WorkloadError, find_workload, run_arguments
 
@@ -82,11 +83,18 @@ class DensityPlan:
         """Return the plan as JSON has it, without what says nothing."""
         return {name: one for name, one in asdict(self).items() if one not in (None, "")}
 
+    @property
+    def step_s(self) -> float:
+        """How long a step loads, in seconds: files warm up first, which databases do not."""
+        if self.kind == POSTGRESQL:
+            return float(self.seconds)
+        return asked_run_s(self.file_arguments(["x"]))
+
     def foreseen_s(self) -> float:
         """Return about how long it takes."""
-        steps = len(self.counts) * self.seconds
+        steps = len(self.counts) * self.step_s
         if self.kind != POSTGRESQL:
-            return float(steps)
+            return steps
         return steps + _MAKE_S + self.scale * _SCALE_S + self.counts[-1] * _START_S
 
     def file_arguments(self, names: Sequence[str], *, is_making: bool = False) -> list[str]:
