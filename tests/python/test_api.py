@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom.experiments.prepare import filling
+from fathom.experiments.repeat import resume_repeat
 from fathom.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
@@ -346,3 +348,21 @@ def test_what_a_callback_raises_is_raised_and_no_damage_of_the_store(
     ):
         with pytest.raises(type(wrong), match="mine"):
             call()
+
+
+@pytest.mark.parametrize("end", [SystemExit(3), asyncio.CancelledError()])
+def test_an_experiment_of_a_program_that_ended_was_noted_as_running(
+    tmp_path: Path, end: BaseException
+) -> None:
+    """A handler of SIGTERM that calls ``sys.exit``, and a task that is cancelled, raise such."""
+
+    def raising(*_told: object) -> None:
+        raise end
+
+    load = f"{NULL} --stop-ios=100 {tmp_path / 'x.dat'}"
+    with fathom.Store(tmp_path / "s.sqlite") as store:
+        with pytest.raises(type(end)):
+            fathom.repeat(load, store=store, pilot=3, most=3, on_progress=raising)
+        (experiment,) = store.experiments.list()
+        assert (experiment.state, experiment.failure) == ("interrupted", None)
+        assert len(resume_repeat(store, experiment.id).run_ids) == 3

@@ -59,9 +59,10 @@ def end_noted(store: Store | None, experiment_id: int | None) -> Iterator[None]:
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt) as error:
+    except BaseException as error:
         if store is not None and experiment_id is not None:
-            interrupted = isinstance(error, KeyboardInterrupt)
+            # What ends a program, a task or a generator is no failure of the experiment either.
+            interrupted = not isinstance(error, Exception)
             state: ExperimentState = "interrupted" if interrupted else "failed"
             why = None if interrupted else str(error)
             try:
