@@ -7,9 +7,10 @@ question does not arise, as of thread scaling in a report of a single run.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fathom.report.figure import Figure, LeftOut, Table
+from fathom._text import plain
+from fathom.report.figure import Figure, LeftOut, Table, View
 from fathom.report.figures import (
     boxes,
     by_depth,
@@ -69,9 +70,23 @@ def figures_of(material: Material) -> tuple[list[Figure], list[LeftOut]]:
     """Return all figures for which there are numbers, and why the others are missing."""
     found = [make(material) for make in FIGURES]
     return (
-        [_without_twins(one) for one in found if isinstance(one, Figure)],
+        [_plain(_without_twins(one)) for one in found if isinstance(one, Figure)],
         [one for one in found if isinstance(one, LeftOut)],
     )
+
+
+def _plain(figure: Figure) -> Figure:
+    """Return a figure whose pictures and choices have the names that the words beside them have."""
+    views = [View(_spelt(one.spec), _spelt(one.choice)) for one in figure.views]
+    return replace(figure, views=views)
+
+
+def _spelt(part: object) -> Any:  # noqa: ANN401 - Any JSON.
+    if isinstance(part, dict):
+        return {key: _spelt(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_spelt(one) for one in part]
+    return plain(part) if isinstance(part, str) else part
 
 
 def _without_twins(figure: Figure) -> Figure:

@@ -1,0 +1,55 @@
+"""What pictures of a report show is what the words and tables beside them say."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from fabricated import fabricated
+from fathom.report import gather, html_page, picture
+from fathom.store import Store
+from reported import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fathom.report import View
+
+TURNED = "one\u202eowt\u202c"
+SPELT = "one\\u202eowt\\u202c"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def saved_runs(store: Store, labels: list[str], **load: object) -> list[str]:
+    """Save a run of each label, each with 1,000 IOPS more than the one before."""
+    for number, label in enumerate(labels, start=1):
+        store.runs.save(fabricated(rates=1_000.0 * number, **load), ["x.dat"], label=label)
+    return [str(one.id) for one in reversed(store.runs.list())]
+
+
+def drawn_texts(view: View, width: int = 760) -> list[str]:
+    """Return all words that are drawn."""
+    svg = picture(view, "svg", width=width).decode()
+    return re.findall(r"<t(?:ext|span)[^>]*>([^<]+)</t", svg)
+
+
+def test_a_name_that_turns_letters_around_did_so_in_pictures(kept: Store) -> None:
+    material = gather(kept, [",".join(saved_runs(kept, [TURNED, "plain"]))])
+    for name in ("workloads", "time-series", "latency-distribution"):
+        for view in figures(material)[name].views:
+            assert "\u202e" not in json.dumps([view.spec, view.choice], ensure_ascii=False)
+    assert SPELT in drawn_texts(figures(material)["workloads"].views[0])
+    # What a control of the page offers is what its picture is found by.
+    shown = [one.choice["Run"] for one in figures(material)["time-series"].views]
+    assert shown == [SPELT, "plain"]
+    page = html_page(material)
+    assert "\u202e" not in page
+    assert all(f'value="{one}"' in page or f"<option>{one}</option>" in page for one in shown)
