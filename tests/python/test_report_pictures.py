@@ -10,7 +10,7 @@ import pytest
 from fabricated import fabricated
 from fathom.report import gather, html_page, picture
 from fathom.store import Store
-from reported import figures
+from reported import figures, saved_repetition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,3 +53,20 @@ def test_a_name_that_turns_letters_around_did_so_in_pictures(kept: Store) -> Non
     page = html_page(material)
     assert "\u202e" not in page
     assert all(f'value="{one}"' in page or f"<option>{one}</option>" in page for one in shown)
+
+
+def ticks(view: View) -> list[str]:
+    """Return what stands at the first upright axis, with its unit behind the number."""
+    return [one for one in drawn_texts(view) if re.fullmatch(r"[\d.]+[kM]?", one)]
+
+
+def test_all_ticks_of_paced_runs_were_called_1m(kept: Store) -> None:
+    rates = [1_000_000.1, 1_000_000.2, 1_000_000.15]
+    shown = figures(gather(kept, [f"e{saved_repetition(kept, rates)}"]))["box-plots"].views[0]
+    found = [one for one in ticks(shown) if one.endswith("M")]
+    assert len(found) > 1
+    assert len({*found}) == len(found)
+    # Runs that do differ have the room of the picture.
+    apart = [500_000.0, 520_000.0, 510_000.0]
+    shown = figures(gather(kept, [f"e{saved_repetition(kept, apart)}"]))["box-plots"].views[0]
+    assert "domain" not in shown.spec["vconcat"][0]["encoding"]["y"]["scale"]

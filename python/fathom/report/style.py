@@ -37,6 +37,7 @@ __all__ = [
     "row_words",
     "rows",
     "sized",
+    "spread",
     "stacked",
     "time_told",
     "whole",
@@ -90,6 +91,8 @@ _ROW_STEP, _ROW_WORDS_UP = 64, -24
 ROW_DOWN = 16
 ROWS_RESERVED = 40
 _FEW_DECADES = 3
+# Of an axis that does not begin at 0: the share of its values that it has at least.
+_LEAST_SPREAD = 0.005
 # As words of Vega: nanoseconds as what people say.
 _TIME = (
     "datum.value >= 1e9 ? format(datum.value/1e9, '~r') + ' s' : "
@@ -236,6 +239,20 @@ def metric(
         "axis": {**axis, "tickCount": ticks},
         "scale": {"zero": zero, "nice": True},
     }
+
+
+def spread(values: Sequence[float]) -> dict[str, Any]:
+    """Return the domain of values that are nearly the same, so that ticks have words of their own.
+
+    Narrower than half a percent of the values, all ticks would be called the same, and what nobody
+    can tell apart would fill the picture. Empty where the values lie farther apart.
+    """
+    low, high = min(values), max(values)
+    least = _LEAST_SPREAD * high
+    if high - low >= least:
+        return {}
+    middle = (low + high) / 2
+    return {"domain": [middle - least / 2, middle + least / 2]}
 
 
 def rows(
