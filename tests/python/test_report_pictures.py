@@ -6,8 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from fabricated import fabricated
+from fathom import Result
 from fathom.report import gather, html_page, picture
 from fathom.store import Store
 from reported import figures, saved_repetition
@@ -70,3 +72,20 @@ def test_all_ticks_of_paced_runs_were_called_1m(kept: Store) -> None:
     apart = [500_000.0, 520_000.0, 510_000.0]
     shown = figures(gather(kept, [f"e{saved_repetition(kept, apart)}"]))["box-plots"].views[0]
     assert "domain" not in shown.spec["vconcat"][0]["encoding"]["y"]["scale"]
+
+
+def test_the_last_intervals_of_a_run_were_joined_with_none_and_lost(kept: Store) -> None:
+    # 241 of 100 ms: three each are joined, and one is left.
+    rates = np.append(np.full(240, 1_000.0), 50_000.0)
+    kept.runs.save(fabricated(rates=rates), ["x.dat"])
+    table = figures(gather(kept, ["1"]))["time-series"].table
+    (at,) = [number for number, one in enumerate(table.columns) if one.name == "To"]
+    (rate,) = [number for number, one in enumerate(table.columns) if one.name == "IOPS"]
+    assert table.rows[-1][at] == pytest.approx(24.1)
+    assert table.rows[-1][rate] == pytest.approx(50_000)
+    # Less than half an interval has no rate.
+    raw = json.loads(json.dumps(dict(fabricated(rates=rates).raw)))
+    raw["time_spans"][0]["measured_ns"] -= 60_000_000
+    kept.runs.save(Result.from_json(json.dumps(raw)), ["x.dat"])
+    table = figures(gather(kept, ["2"]))["time-series"].table
+    assert table.rows[-1][at] == pytest.approx(24.0)

@@ -128,8 +128,8 @@ def _kind_rows(
         piece = cells[first : first + joined]
         start_s = first * interval_s
         end_s = min(start_s + len(piece) * interval_s, measured_s)
-        # What is left of an interval at the end is too short for a rate.
-        if end_s - start_s < 0.5 * interval_s * joined:
+        # A part of one interval at the end is too short for a rate.
+        if end_s - start_s < 0.5 * interval_s:
             continue
         ios, transferred, latency_ns = (float(piece[:, at].sum()) for at in (_IOS, _BYTES, _SUM))
         row: dict[str, Any] = {
