@@ -11,6 +11,8 @@ import pytest
 from fabricated import fabricated
 from fathom import Result
 from fathom.report import gather, html_page, picture
+from fathom.report.figures._common import run_choice
+from fathom.report.material import Material, Point, ReportedRun, Side
 from fathom.store import Store
 from reported import figures, saved_repetition
 
@@ -89,3 +91,22 @@ def test_the_last_intervals_of_a_run_were_joined_with_none_and_lost(kept: Store)
     kept.runs.save(Result.from_json(json.dumps(raw)), ["x.dat"])
     table = figures(gather(kept, ["2"]))["time-series"].table
     assert table.rows[-1][at] == pytest.approx(24.0)
+
+
+def test_a_label_that_ended_like_a_second_run_shared_its_bar() -> None:
+    def side(name: str, *labels: str) -> Side:
+        points = [Point(one, 1, 1, 4096, 0, 1_000.0, 3.9) for one in labels]
+        runs = [
+            ReportedRun("", "", one.label, (), fabricated(), one, None, {"random_percent": 100})
+            for one in points
+        ]
+        return Side(name, "run", runs=tuple(runs))
+
+    material = Material("x", "x", (side("x", "a (2)", "a", "a", "a (2)"),), "now")
+    names = [choice["Run"] for choice, _ in run_choice(material)]
+    assert names == ["a (2)", "a", "a (3)", "a (2) (2)"]
+    rows = figures(material)["workloads"].spec["data"]["values"]
+    assert len({row["name"] for row in rows}) == len(rows)
+    # Names of their own stay as they are.
+    material = Material("x", "x", (side("x", "a", "b", "a (2)"),), "now")
+    assert [choice["Run"] for choice, _ in run_choice(material)] == ["a", "b", "a (2)"]

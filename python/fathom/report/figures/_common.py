@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
@@ -110,7 +111,7 @@ def choice_of(material: Material, side: str, choice: Mapping[str, str]) -> dict[
 
 def run_choice(material: Material) -> list[tuple[dict[str, str], ReportedRun]]:
     """Return all runs with words that tell them apart."""
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     found = []
     pairs: list[tuple[str, ReportedRun]] = []
     for side in material.sides:
@@ -118,9 +119,11 @@ def run_choice(material: Material) -> list[tuple[dict[str, str], ReportedRun]]:
             own = f"run {number}" if side.verb == "repeat" else run.label
             pairs.append((f"{side.name}: {own}" if len(material.sides) > 1 else own, run))
     for words, run in pairs:
-        seen[words] = seen.get(words, 0) + 1
-        again = f" ({seen[words]})" if seen[words] > 1 else ""
-        found.append(({"Run": f"{words}{again}"}, run))
+        # A label may itself end like this.
+        others = (f"{words} ({number})" for number in count(2))
+        own = next(one for one in chain([words], others) if one not in seen)
+        seen.add(own)
+        found.append(({"Run": own}, run))
     return found
 
 
