@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from fabricated import fabricated
 from fathom import Result
+from fathom.hosts import HostFigures
 from fathom.report import gather, html_page, picture
 from fathom.report.figures._common import run_choice
-from fathom.report.material import Material, Point, ReportedRun, Side
+from fathom.report.figures.hosts import _spec
+from fathom.report.material import DensityPoint, Material, Point, ReportedRun, Side
 from fathom.store import Store
-from reported import figures, saved_repetition
+from reported import column, figures, saved_repetition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,3 +112,37 @@ def test_a_label_that_ended_like_a_second_run_shared_its_bar() -> None:
     # Names of their own stay as they are.
     material = Material("x", "x", (side("x", "a", "b", "a (2)"),), "now")
     assert [choice["Run"] for choice, _ in run_choice(material)] == ["a", "b", "a (2)"]
+
+
+def test_a_host_of_quick_reads_took_no_time_in_its_picture() -> None:
+    found = fabricated(rates=12e6, latency_ns=0.3).time_spans[0].total
+    slow = fabricated(rates=3.0, latency_ns=20e6).time_spans[0].total
+    told = [
+        HostFigures(name, total, "1", "Linux", 0, 9, 0, 0, None, None)
+        for name, total in (("quick", found), ("slow", slow))
+    ]
+    words = [one["words"] for one in _spec(told)["data"]["values"]]
+    assert re.search(r"99 % 0\.4\d+ µs", words[0])
+    assert re.search(r"99 % \d\d(\.\d)? s - the slowest", words[1])
+
+
+def test_tps_of_a_density_stood_over_the_iops_of_another() -> None:
+    def side(name: str, per_s: str, rate: float) -> Side:
+        members = (("one", rate, 0.0004),)
+        point = DensityPoint(1, rate, rate, 1.0, 1.0, 0.0004, "none", "Nothing.", members)
+        return Side(name, "density", densities=(point,), per_s=per_s)
+
+    sides = (side("a", "TPS", 0.04), side("b", "IOPS", 90_000.0))
+    figure = figures(Material("x", "x", sides, "now"))["density"]
+    assert not any("TPS" in one.title for one in figure.table.columns)
+    assert column(figure, "Unit") == ["TPS", "IOPS"]
+    # What was measured is more than nothing, in the table and where one points.
+    at = [one.name for one in figure.table.columns].index("Together")
+    assert [row[at] for row in figure.table.texts()] == ["0.0400", "90,000"]
+    (panel,) = (one["data"]["values"] for one in figure.spec["vconcat"][2:])
+    assert [row["words"] for row in panel] == ["0.4 µs"]
+    # Of one unit it stands in the title.
+    figure = figures(Material("x", "x", sides[:1], "now"))["density"]
+    names = [one.name for one in figure.table.columns]
+    assert "Together TPS" in names
+    assert "Unit" not in names

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.experiments.density.outcome import share_words
 from fathom.report import style
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, Table, View
-from fathom.units import rate_words
+from fathom.units import NS_PER_MS, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,20 +34,27 @@ def density(material: Material) -> Figure | None:
     if not known:
         return None
     many = len(known) > 1
+    is_mixed = len({side.per_s for side in known}) > 1
     columns = (
         *((Column("Of"),) if many else ()),
         Column("Databases", digits=0),
-        Column(f"Together {known[0].per_s}", digits=1),
+        *((Column("Unit"),) if is_mixed else ()),
+        Column(
+            "Together" if is_mixed else f"Together {known[0].per_s}", digits=3, is_significant=True
+        ),
         Column("Of linear", "%"),
-        Column("Slowest", digits=1),
-        Column("Fastest", digits=1),
+        Column("Slowest", digits=3, is_significant=True),
+        Column("Fastest", digits=3, is_significant=True),
         Column("Fairness", digits=3),
         Column("Mean", "ms", 3, is_significant=True),
         Column("Limit"),
         Column("Because"),
     )
     rows = tuple(
-        (*((side.name,) if many else ()), *_cells(one)) for side in known for one in side.densities
+        (*((side.name,) if many else ()), one.databases, *unit, *_cells(one))
+        for side in known
+        for unit in [(side.per_s,) if is_mixed else ()]
+        for one in side.densities
     )
     views = [View(_spec(side), {"Of": side.name} if many else {}) for side in known]
     return Figure(_NAME, _TITLE, _CAPTION, views, Table(columns, rows))
@@ -55,7 +63,6 @@ def density(material: Material) -> Figure | None:
 def _cells(point: DensityPoint) -> tuple[str | float | None, ...]:
     rates = [rate for _, rate, _ in point.members]
     return (
-        point.databases,
         point.per_s,
         None if point.linear_share is None else share_words(point.linear_share),
         min(rates),
@@ -145,9 +152,9 @@ def _latencies(points: Sequence[DensityPoint], x: dict[str, Any]) -> dict[str, A
     rows = [
         {
             "databases": one.databases,
-            "ns": round(mean * 1e6, 1),
+            "ns": round(mean * NS_PER_MS, 1),
             "name": name,
-            "words": f"{mean:.3f} ms",
+            "words": time_words(mean * NS_PER_MS),
         }
         for one in points
         for name, _, mean in one.members

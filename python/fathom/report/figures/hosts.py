@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.hosts import host_figures
 from fathom.report import style
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, Table, View
 from fathom.report.figures._bars import lying_bars
 from fathom.units import NS_PER_MS, rate_words
@@ -87,7 +88,7 @@ def _spec(found: Sequence[HostFigures]) -> dict[str, Any]:
         if one.total is None:
             continue
         latency = one.total.latency
-        told = "" if latency is None else f", 99 % {latency.quantile_ns(0.99) / NS_PER_MS:.3f} ms"
+        told = "" if latency is None else f", 99 % {time_words(latency.quantile_ns(0.99))}"
         note = " - lost" if one.lost else " - the slowest" if one.name == slowest else ""
         rows.append(
             {
