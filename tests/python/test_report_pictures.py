@@ -14,7 +14,7 @@ from fathom.hosts import HostFigures
 from fathom.report import gather, html_page, picture
 from fathom.report.figures._common import run_choice
 from fathom.report.figures.hosts import _spec
-from fathom.report.material import DensityPoint, Material, Point, ReportedRun, Side
+from fathom.report.material import DensityPoint, Family, Material, Point, ReportedRun, Side
 from fathom.store import Store
 from reported import column, figures, saved_repetition
 
@@ -146,3 +146,20 @@ def test_tps_of_a_density_stood_over_the_iops_of_another() -> None:
     names = [one.name for one in figure.table.columns]
     assert "Together TPS" in names
     assert "Unit" not in names
+
+
+def test_two_disks_of_one_model_had_one_name_in_a_legend() -> None:
+    def side(name: str, rate: float) -> Side:
+        points = tuple(
+            Point(f"{depth}", 1, depth, 4096, 0, rate * depth, 3.9, mean_ns=1e5) for depth in (1, 2)
+        )
+        return Side(name, "sweep", families=(Family({}, points),))
+
+    disk = "/dev/disk/by-id/nvme-A_MODEL_OF_A_MAKER_1TB_S5GXNX0T12345"
+    sides = (side(f"{disk}6A", 1e4), side(f"{disk}7B", 2e4), side("/dev/sda", 3e4))
+    view = figures(Material("x", "x", sides, "now"))["load-curve"].views[0]
+    assert view.choice == {"Of": "all together"}
+    words = drawn_texts(view)
+    assert [one for one in words if one.startswith("/dev/disk/") and one.endswith("6A")]
+    assert [one for one in words if one.startswith("/dev/disk/") and one.endswith("7B")]
+    assert "/dev/sda" in words

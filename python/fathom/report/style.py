@@ -93,6 +93,8 @@ ROWS_RESERVED = 40
 _FEW_DECADES = 3
 # Of an axis that does not begin at 0: the share of its values that it has at least.
 _LEAST_SPREAD = 0.005
+# What has room in a legend, in letters; the beginning tells what it is, and the end which one.
+_NAME_LENGTH, _NAME_HEAD = 32, 10
 # As words of Vega: nanoseconds as what people say.
 _TIME = (
     "datum.value >= 1e9 ? format(datum.value/1e9, '~r') + ' s' : "
@@ -102,6 +104,10 @@ _TIME = (
 _COUNT = (
     "datum.value >= 1e6 ? format(datum.value/1e6, '~r') + 'M' : "
     "datum.value >= 1e3 ? format(datum.value/1e3, '~r') + 'k' : format(datum.value, '~r')"
+)
+_NAME = (
+    f"length(datum.label) > {_NAME_LENGTH} ? slice(datum.label, 0, {_NAME_HEAD}) + '…' + "
+    f"slice(datum.label, {_NAME_HEAD + 1 - _NAME_LENGTH}) : datum.label"
 )
 AXIS: Mapping[str, Any] = {
     "labelColor": TEXT,
@@ -160,8 +166,11 @@ def sized(content: Mapping[str, Any], height: float | Mapping[str, float] = 260)
 
 
 def legend(*, entry_width: int = 120) -> dict[str, Any]:
-    """Return a legend in as many columns as there is room for."""
-    return {"columns": {"expr": f"max(1, floor(width / {entry_width}))"}}
+    """Return a legend in as many columns as there is room for.
+
+    Of names that have no room the middle is left out: paths of disks differ at their ends.
+    """
+    return {"columns": {"expr": f"max(1, floor(width / {entry_width}))"}, "labelExpr": _NAME}
 
 
 def colour_by(
