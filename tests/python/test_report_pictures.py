@@ -11,7 +11,7 @@ import pytest
 from fabricated import fabricated
 from fathom import Result
 from fathom.hosts import HostFigures
-from fathom.report import gather, html_page, picture
+from fathom.report import gather, html_page, markdown, picture
 from fathom.report.figures._common import run_choice
 from fathom.report.figures.hosts import _spec
 from fathom.report.material import DensityPoint, Family, Material, Point, ReportedRun, Side
@@ -163,3 +163,24 @@ def test_two_disks_of_one_model_had_one_name_in_a_legend() -> None:
     assert [one for one in words if one.startswith("/dev/disk/") and one.endswith("6A")]
     assert [one for one in words if one.startswith("/dev/disk/") and one.endswith("7B")]
     assert "/dev/sda" in words
+
+
+def test_a_page_without_pictures_had_a_control_that_did_nothing(kept: Store) -> None:
+    page = html_page(Material("x", "x", (Side("x", "sweep"),), "now"))
+    assert 'id="theme"' not in page
+    assert "there are no pictures" not in page
+    page = html_page(gather(kept, saved_runs(kept, ["a"])))
+    assert 'id="theme"' in page
+    assert "there are no pictures" in page
+    assert "Table: Workloads (1 row)" in page
+
+
+def test_one_row_was_one_rows(kept: Store) -> None:
+    saved_runs(kept, [f"run of {number}" for number in range(61)])
+    assert "\n1 more row is in the HTML report." in markdown(
+        gather(kept, [",".join(map(str, range(1, 62)))])
+    )
+    text = markdown(gather(kept, [f"e{saved_repetition(kept, [9_000.0])}"]))
+    assert "# 1 time\n" in text
+    text = markdown(gather(kept, [f"e{saved_repetition(kept, [9_000.0, 9_100.0])}"]))
+    assert "# 2 times\n" in text

@@ -387,7 +387,7 @@ def repeat_side(
         commands=(
             *([command] if command else []),
             *(
-                f"{one}  # {len(list(group))} times"
+                f"{one}  # {counted(len(list(group)), 'time')}"
                 for one, group in groupby(run_command(one) for one in runs)
             ),
         ),

@@ -100,7 +100,8 @@ def _table(table: Table) -> str:
     texts = table.texts()
     shown = _rows([column.title for column in table.columns], texts[:_MOST_ROWS])
     left = len(texts) - _MOST_ROWS
-    return shown if left <= 0 else f"{shown}\n\n{left} more rows are in the HTML report."
+    more = "1 more row is" if left == 1 else f"{left} more rows are"
+    return shown if left <= 0 else f"{shown}\n\n{more} in the HTML report."
 
 
 def _rows(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
