@@ -34,10 +34,10 @@ def kept(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def saved_runs(store: Store, labels: list[str], **load: object) -> list[str]:
+def saved_runs(store: Store, labels: list[str]) -> list[str]:
     """Save a run of each label, each with 1,000 IOPS more than the one before."""
     for number, label in enumerate(labels, start=1):
-        store.runs.save(fabricated(rates=1_000.0 * number, **load), ["x.dat"], label=label)
+        store.runs.save(fabricated(rates=1_000.0 * number), ["x.dat"], label=label)
     return [str(one.id) for one in reversed(store.runs.list())]
 
 

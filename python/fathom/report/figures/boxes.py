@@ -78,7 +78,7 @@ def _rates(side: Side, x: dict[str, Any]) -> dict[str, Any]:
         for number, run in enumerate(side.runs, start=1)
     ]
     y = style.metric("iops", style.count_axis("IOPS"), zero=False)
-    y["scale"] |= style.spread([row["iops"] for row in rows])
+    y["scale"] |= style.spread([run.point.iops for run in side.runs])
     tooltip = [{"field": "run"}, {"field": "rate", "title": "IOPS"}]
     mark = {
         "type": "line",
