@@ -20,6 +20,7 @@ from fathom.tools.formats import read_source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fathom.imported.model import ImportedLoad
     from fathom.store import Store
 
 MIB = 1 << 20
@@ -252,3 +253,59 @@ def test_findings_leave_out_imported_results_and_still_tell_those_of_ours() -> N
     assert [one.rule for one in told] == ["page-cache"]
     assert find([view]) == []
     assert find([view, ours]) == told
+
+
+def job(name: str, **options: str) -> dict[str, Any]:
+    part = {"total_ios": 5, "io_bytes": 20480, "bw_bytes": 20480, "iops": 5.0, "runtime": 1000}
+    return {"jobname": name, "groupid": 0, "job options": options, "read": part, "write": part}
+
+
+def load_of(*jobs: dict[str, Any]) -> ImportedLoad:
+    (result,) = fio_results({"fio version": "fio-3.33", "jobs": [*jobs]})
+    return result.load
+
+
+def test_an_engine_that_waits_for_each_io_has_one_outstanding_whatever_iodepth_says() -> None:
+    # psync is fio's own choice.
+    assert load_of(job("a", rw="read", iodepth="32")).outstanding == 1
+    assert load_of(job("a", rw="read", iodepth="32", ioengine="sync")).outstanding == 1
+    assert load_of(job("a", rw="read", iodepth="32", ioengine="libaio")).outstanding == 32
+
+
+def test_jobs_of_unlike_shares_have_no_share_of_the_first_of_them() -> None:
+    unlike = load_of(job("a", rw="randrw", rwmixread="70"), job("b", rw="randrw", rwmixread="20"))
+    assert unlike.write_percent is None
+    assert unlike.random_percent == 100
+    # Which name says it is the same.
+    alike = load_of(job("a", rw="randrw", rwmixread="70"), job("b", rw="rw", rwmixwrite="30"))
+    assert (alike.write_percent, alike.random_percent) == (30, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "block_bytes", "random_percent"),
+    [
+        ({"rw": "randrw", "bs": ",8k"}, None, 100),
+        ({"rw": "randwrite", "bs": ",8k"}, 8192, 100),
+        ({"rw": "randread", "bs": "4k,8k"}, 4096, 100),
+        ({"rw": "randread:8", "bs": "4k"}, 4096, 12.5),
+        ({"rw": "read:8k", "bs": "4k"}, 4096, 0),
+        ({"rw": "randread", "percentage_random": "70"}, 4096, 70),
+    ],
+)
+def test_sizes_and_order_are_those_of_the_ways_that_a_job_has(
+    options: dict[str, str], block_bytes: int | None, random_percent: float
+) -> None:
+    load = load_of(job("a", **options))
+    assert (load.block_bytes, load.random_percent) == (block_bytes, random_percent)
+
+
+def test_figures_of_reads_and_writes_in_one_row_are_the_total() -> None:
+    unified = job("a", rw="randrw")
+    unified = {**unified, "mixed": {**unified["read"], "total_ios": 10, "iops": 10.0}}
+    both = fio_results({"fio version": "fio-3.33", "jobs": [unified]})[0]
+    assert (both.total and both.total.ios, both.read and both.read.ios) == (10, 5)
+    del unified["read"], unified["write"]
+    one = fio_results({"fio version": "fio-3.33", "jobs": [unified]})[0]
+    assert one.total is not None
+    assert (one.total.ios, one.total.iops, one.read, one.measured_s) == (10, 10.0, None, 1.0)
+    assert [*one.rows[0].directions] == ["total"]

@@ -11,7 +11,7 @@ from fathom.errors import InvalidRequestError
 from fathom.tools._arguments import target_argument
 from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size, sized
 from fathom.tools.fio._write_target import COUNTING_PATTERN
-from fathom.tools.fio.names import files_of
+from fathom.tools.fio.names import SYNCHRONOUS, files_of
 from fathom.tools.notes import Notes
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ __all__ = ["FioLoads", "from_fio"]
 
 _BYTES_PER_MS = 1000
 _MILLIS = 1000
-# One I/O at a time, whatever iodepth says (fio(1), `iodepth`).
-_SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
 _ENGINES = {"io_uring": "", "libaio": "--engine=aio", "null": "--engine=null", "mmap": "-Sm"}
 # What concerns fio's report, its start and its seed: the load is the same without.
 _SURROUNDING = {
@@ -58,10 +56,10 @@ def engine_arguments(options: dict[str, str], notes: Notes, *, writes: bool) -> 
     engine = options.pop("ioengine", "psync")
     depth = options.pop("iodepth", "1")
     arguments = [f"-t{options.pop('numjobs', '1')}"]
-    arguments.append("-o1" if engine in _SYNCHRONOUS else f"-o{fio_number('iodepth', depth)}")
+    arguments.append("-o1" if engine in SYNCHRONOUS else f"-o{fio_number('iodepth', depth)}")
     if engine in _ENGINES:
         arguments += [_ENGINES[engine]] if _ENGINES[engine] else []
-    elif engine not in _SYNCHRONOUS:
+    elif engine not in SYNCHRONOUS:
         notes.load("ioengine", f"there is no {engine} here; io_uring is used")
     arguments += _caches(options, notes)
     data = _data(options, notes)

@@ -1,4 +1,4 @@
-"""Names of files as fio reads them.
+"""Names of files, sections and engines as fio reads them.
 
 fio parts several files with colons, takes a backslash before a colon for a part of the name, and
 no other backslash for anything else. It cuts every value at the first ``;`` or ``#`` and drops
@@ -17,7 +17,10 @@ from fathom.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["filename_of", "files_of", "is_global", "is_plain", "without_comment"]
+__all__ = ["SYNCHRONOUS", "filename_of", "files_of", "is_global", "is_plain", "without_comment"]
+
+SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+"""Engines with one I/O at a time, whatever iodepth says (fio(1), ``iodepth``)."""
 
 # Where fio itself would read more, or less, into the name of a file than a name.
 _UNSPEAKABLE = re.compile(r"[$;#\x00-\x1f\x7f]|^\s|[\s\\]\Z|^-\Z")

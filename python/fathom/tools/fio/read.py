@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom._nesting import is_nested_too_deep
 from fathom._numbers import whole_number
@@ -35,7 +35,7 @@ from fathom.imported.model import (
 )
 from fathom.tools._lines import decimal
 from fathom.tools.fio.job_file import with_options
-from fathom.tools.fio.names import files_of
+from fathom.tools.fio.names import SYNCHRONOUS, files_of
 from fathom.units import KIB, MIB
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ __all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
 # Names and defaults are those of fio's documentation, "Job file parameters"
 # (https://fio.readthedocs.io/en/latest/fio_doc.html).
 
+_Value = TypeVar("_Value")
+_ALL = 100
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 
 
@@ -61,31 +63,44 @@ def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> Impor
     for name in dict.fromkeys(names):
         same = [one for other, one in zip(names, options, strict=True) if other == name]
         threads += max(len(same), _count(same[0].get("numjobs")) or 1)
-    kinds = {str(one.get("rw", one.get("readwrite", "read"))).partition(":")[0] for one in options}
-    (kind,) = kinds if len(kinds) == 1 else (None,)
-    known = any(options)
+    orders = [str(one.get("rw", one.get("readwrite", "read"))) for one in options]
+    pairs = [*zip(orders, options, strict=True)] if any(options) else []
     return ImportedLoad(
-        block_bytes=_one([_block_bytes(one) for one in options]) if known else None,
+        block_bytes=_one([_block_bytes(*pair) for pair in pairs]),
         threads=threads,
-        outstanding=_one([_count(one.get("iodepth", 1)) for one in options]) if known else None,
-        write_percent=_write_percent(kind, options[0]) if known else None,
-        random_percent=_random_percent(kind, options[0]) if known else None,
-        duration_s=_seconds(options[0].get("runtime")),
-        warm_up_s=_seconds(options[0].get("ramp_time")),
+        outstanding=_one([_outstanding(one) for _, one in pairs]),
+        write_percent=_one([_write_percent(*pair) for pair in pairs]),
+        random_percent=_one([_random_percent(*pair) for pair in pairs]),
+        duration_s=_one([_seconds(one.get("runtime")) for one in options]),
+        warm_up_s=_one([_seconds(one.get("ramp_time")) for one in options]),
     )
 
 
-def _one(values: Sequence[int | None]) -> int | None:
+def _outstanding(options: Mapping[str, Any]) -> int | None:
+    """Return the depth, which engines that wait for each I/O do not have; fio's is one of them."""
+    is_waiting = options.get("ioengine", "psync") in SYNCHRONOUS
+    return 1 if is_waiting else _count(options.get("iodepth", 1))
+
+
+def _one(values: Sequence[_Value | None]) -> _Value | None:
+    """Return what all jobs have; None if they differ, or if there is none."""
     return values[0] if len(set(values)) == 1 else None
 
 
-def _block_bytes(options: Mapping[str, Any]) -> int | None:
-    """Return the block size if there is one: fio's default is 4 KiB."""
+def _block_bytes(order: str, options: Mapping[str, Any]) -> int | None:
+    """Return the block size if there is one: fio's default is 4 KiB, also of what a comma omits."""
     if {"bsrange", "bssplit", "blocksize_range"} & set(options):
         return None
     text = str(options.get("bs", options.get("blocksize", "4k")))
-    sizes = {_count(part) for part in text.split(",") if part}
-    return sizes.pop() if len(sizes) == 1 else None
+    sizes = [_count(part or "4k") for part in text.split(",")]
+    reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
+    kind = _kind(order)
+    used = {reads} if kind == "read" else {writes} if kind == "write" else {reads, writes}
+    return used.pop() if len(used) == 1 else None
+
+
+def _kind(order: str) -> str:
+    return order.partition(":")[0].removeprefix("rand")
 
 
 def _count(value: object) -> int | None:
@@ -97,12 +112,11 @@ def _count(value: object) -> int | None:
     return int(match[1]) * int(KIB**power)
 
 
-def _write_percent(kind: str | None, options: Mapping[str, Any]) -> float | None:
-    if kind in ("read", "randread"):
-        return 0.0
-    if kind in ("write", "randwrite"):
-        return 100.0
-    if kind not in ("rw", "readwrite", "randrw"):
+def _write_percent(order: str, options: Mapping[str, Any]) -> float | None:
+    kind = _kind(order)
+    if kind in ("read", "write"):
+        return 0.0 if kind == "read" else 100.0
+    if kind not in ("rw", "readwrite"):
         return None
     if "rwmixwrite" in options:
         return float(_count(options["rwmixwrite"]) or 0)
@@ -110,13 +124,16 @@ def _write_percent(kind: str | None, options: Mapping[str, Any]) -> float | None
     return None if reads is None else 100.0 - reads
 
 
-def _random_percent(kind: str | None, options: Mapping[str, Any]) -> float | None:
-    if kind is None:
-        return None
+def _random_percent(order: str, options: Mapping[str, Any]) -> float | None:
+    """Return the share of random I/Os; of ``randread:8``, one in eight goes to a new offset."""
+    kind, _, row = order.partition(":")
     if not kind.startswith("rand"):
         return 0.0
     share = _count(options.get("percentage_random", 100))
-    return None if share is None else float(share)
+    in_a_row = _count(row) if row else 1
+    if share is None or not in_a_row or (in_a_row > 1 and share < _ALL):
+        return None
+    return share / in_a_row
 
 
 def _seconds(value: object) -> float | None:
@@ -144,6 +161,7 @@ _SHOWN = 40
 # Where fio measures percentiles, by its options clat_percentiles and lat_percentiles.
 _LATENCIES = {"clat": "from submission to completion (clat)", "lat": "from creation (lat)"}
 _DIRECTIONS = ("read", "write", "trim")
+_UNIFIED = "mixed"
 _FIRST_LINE = re.compile(r"^\{", re.MULTILINE)
 
 _Job = dict[str, Any]
@@ -219,7 +237,7 @@ def _group(
     parts = [_directions(job) for job in jobs]
     whole = {
         name: merged([one.get(name) for one in parts], _percents(parts))
-        for name in (*_DIRECTIONS, "sync")
+        for name in (*_DIRECTIONS, "sync", "total")
     }
     errors = [job for job in jobs if job.get("error")]
     return ImportedResult(
@@ -237,7 +255,7 @@ def _group(
         write=whole["write"],
         trim=whole["trim"],
         sync=whole["sync"],
-        total=merged([whole["read"], whole["write"]], _percents(parts)),
+        total=merged([whole[name] for name in ("read", "write", "total")], _percents(parts)),
         cpus=tuple(_cpu(job) for job in jobs),
         rows=tuple(
             ImportedRow(_name(job), str(options.get("filename", "")), one)
@@ -255,15 +273,21 @@ def _name(job: _Job) -> str:
 
 
 def _directions(job: _Job) -> dict[str, ImportedDirection]:
-    found = {name: _direction(_mapping(job, name)) for name in _DIRECTIONS}
-    if not found["trim"].ios:
-        del found["trim"]
+    if _UNIFIED in job and "read" not in job:
+        # unified_rw_reporting=1: reads and writes have one row of figures, and none apart.
+        found = {"total": _direction(_mapping(job, _UNIFIED))}
+    else:
+        found = {name: _direction(_mapping(job, name)) for name in _DIRECTIONS}
+        if not found["trim"].ios:
+            del found["trim"]
     syncs = _mapping(job, "sync")
     latency = _latency(syncs, "lat", "of a sync")
     count = _whole(syncs, "total_ios")
     if not count:
         return found
-    runtime_ms = max(_number(_mapping(job, name), "runtime") or 0 for name in _DIRECTIONS)
+    runtime_ms = max(
+        _number(_mapping(job, name), "runtime") or 0 for name in (*_DIRECTIONS, _UNIFIED)
+    )
     rate = count * _MS_PER_S / runtime_ms if runtime_ms else None
     return found | {"sync": ImportedDirection(ios=count, iops=rate, latency=latency)}
 
@@ -362,7 +386,8 @@ def _percents(parts: Sequence[Mapping[str, ImportedDirection]]) -> list[float]:
 
 
 def _measured_s(jobs: Sequence[_Job]) -> float | None:
-    times = [_number(_mapping(job, name), "runtime") for job in jobs for name in _DIRECTIONS]
+    names = (*_DIRECTIONS, _UNIFIED)
+    times = [_number(_mapping(job, name), "runtime") for job in jobs for name in names]
     known = [one for one in times if one]
     if not known:
         known = [one for job in jobs if (one := _number(job, "job_runtime"))]

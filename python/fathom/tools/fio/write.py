@@ -368,7 +368,7 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
 def _largest_block(target: Mapping[str, Any]) -> int:
     more = target["extensions"]
     mixes = (*more["block_mix"], *more["read_block_mix"], *more["write_block_mix"])
-    return max([target["block_bytes"], *(one["block_bytes"] for one in mixes)])
+    return max(int(size) for size in (target["block_bytes"], *(o["block_bytes"] for o in mixes)))
 
 
 def _rate_options(
