@@ -48,8 +48,8 @@ def spelled(field: str, values: Values) -> str:
 
     """
     # An array of numpy without dimensions is one value, though its type has others.
-    is_one = isinstance(values, str | bytes) or not isinstance(values, Iterable)
-    if is_one or getattr(values, "shape", None) == ():
+    is_one = isinstance(values, str | bytes) or getattr(values, "shape", None) == ()
+    if is_one or not isinstance(values, Iterable):
         return _spelled_one(field, values)
     return ",".join(_spelled_one(field, value) for value in values)
 

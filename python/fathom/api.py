@@ -129,11 +129,12 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     """
     check_text("metric", metric)
     check_text("label", label)
-    shares = [number("precision", precision) or 0.0, number("confidence", confidence) or 0.0]
+    precision = number("precision", precision) or 0.0
+    confidence = number("confidence", confidence) or 0.0
     counts = [whole(field, one, least=1) or 0 for field, one in (("pilot", pilot), ("most", most))]
     check_followers(cancel, on_run=on_run, on_progress=on_progress)
     with as_wrong_request():
-        policy = repeating.RepeatPolicy(metric, *shares, *counts)
+        policy = repeating.RepeatPolicy(metric, precision, confidence, *counts)
     words = asked_words(arguments)
     load, permission = typed(words)
     policy.refuse_unmeasured(load)

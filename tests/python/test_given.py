@@ -105,7 +105,7 @@ def test_numbers_of_other_libraries_were_no_numbers(tmp_path: Path) -> None:
     limit: Any = np.int64(2_000_000)
     share: Any = np.float32(0.5)
     depth: Any = np.array(2)
-    stopped = {"cancel": cancel, "on_progress": lambda _told: cancel.set()}
+    stopped: dict[str, Any] = {"cancel": cancel, "on_progress": lambda _told: cancel.set()}
     with fathom.Store(tmp_path / "s.sqlite") as store:
         for call in (
             lambda: fathom.tune(
@@ -123,12 +123,13 @@ def test_numbers_of_other_libraries_were_no_numbers(tmp_path: Path) -> None:
     assert tune["goal"]["limit_ns"] == 2_000_000.0
     assert (repeat["relative_half_width"], sweep["tolerance"]) == (0.5, 0.5)
     assert sweep["axes"][0]["values"] == ["2"]
+    wrong: Any
     for wrong in (np.array(1.5), [np.array([1, 2])], np.True_):
         with pytest.raises(fathom.InvalidRequestError, match="is no value"):
             fathom.sweep(load, {"depth": wrong})
     for wrong in (np.float32("nan"), np.True_, 10**400):
         with pytest.raises(fathom.InvalidRequestError, match="is no number"):
-            fathom.tune(load, p99_ns=wrong)  # type: ignore[arg-type]
+            fathom.tune(load, p99_ns=wrong)
 
 
 REQUESTS = (
