@@ -84,6 +84,9 @@ CELLS: Columns = {
     ),
 }
 
+# Of 64 bits with a sign; Python reads no number of thousands of digits.
+_GREATEST, _DIGITS = 2**63 - 1, 19
+
 
 def rows_of(runs: Iterable[_Run], table: TableName) -> Iterator[Row]:
     """Return the rows of several runs.
@@ -114,7 +117,7 @@ def cells_of(experiments: Iterable[_Experiment]) -> Iterator[Row]:
     """Return a row for each cell of sweeps, whether it was measured or not: ``source`` says it.
 
     Latencies of cells that were interpolated are estimates, with their limits behind them. A
-    parameter whose values are all whole numbers is a number.
+    parameter whose values are all whole numbers is a number, if it fits in 64 bits.
     """
     cells = [
         (experiment.id, cell)
@@ -151,12 +154,16 @@ def cell_rows(cells: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:
     """Return the rows of cells, of the form in which sweeps are saved, with their experiments."""
     parameters = [cell["parameters"] for _, cell in cells]
     names = {name for one in parameters for name in one}
-    counts = {
-        name for name in names if all(str(one.get(name, "0")).isdecimal() for one in parameters)
-    }
+    counts = {name for name in names if all(_is_count(one.get(name, "0")) for one in parameters)}
     for experiment_id, cell in cells:
         row = _cell_row(experiment_id, cell)
         yield row | {name: int(cell["parameters"][name]) for name in counts & {*cell["parameters"]}}
+
+
+def _is_count(value: object) -> bool:
+    """Whether a value is a whole number that the columns of all libraries hold."""
+    text = str(value)
+    return text.isdecimal() and len(text) <= _DIGITS and int(text) <= _GREATEST
 
 
 def _cell_row(experiment_id: int, cell: Mapping[str, Any]) -> Row:

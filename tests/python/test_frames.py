@@ -240,3 +240,21 @@ def test_the_figures_of_a_repetition_are_the_same_in_the_store(
         3,
         "error: experiment e1 is no repeat: it has no metrics\n",
     )
+
+
+def test_a_seed_of_64_bits_was_lost_in_polars_and_broke_arrow(tmp_path: Path) -> None:
+    seeds = ["1", str(2**64 - 1)]
+    with fathom.Store(tmp_path / "s.sqlite") as store:
+        found = fathom.sweep(
+            f"--engine=null -c16M -b4K -r -L {tmp_path / 'x.dat'}",
+            {"-z": seeds, "depth": [2]},
+            store=store,
+            duration_s=1,
+            warm_up_s=0,
+        )
+        for each in (found, store):
+            arrow = each.to_arrow("cells")
+            assert arrow["-z"].to_pylist() == seeds
+            assert arrow["depth"].to_pylist() == [2, 2]
+            assert each.to_polars("cells")["-z"].to_list() == seeds
+            assert list(each.to_pandas("cells")["-z"]) == seeds
