@@ -8,7 +8,8 @@ use crate::measure::{Event, EventSink, LatencyHistogram, TargetSecond};
 use crate::units::NANOS_PER_SEC;
 
 /// A second is reported once all threads have handed theirs over, or when this many later ones have begun:
-/// a thread that waits for a slow I/O hands over late, and that counts in the first second still to be reported.
+/// a thread that waits for a slow I/O hands over late, and that counts in the first second still to be
+/// reported.
 const LATE_SECONDS: u64 = 2;
 
 /// Targets beyond these are only told together: each has a histogram per thread.

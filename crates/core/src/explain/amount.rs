@@ -19,7 +19,8 @@ pub struct WriteAmount {
 }
 
 const NANOS: f64 = 1e9;
-/// So many standard deviations, each the root of their mean count, random arrivals hardly ever exceed their mean.
+/// So many standard deviations, each the root of their mean count, random arrivals hardly ever exceed their
+/// mean.
 const DEVIATIONS: f64 = 5.0;
 const GIB: f64 = (1_u64 << 30) as f64;
 

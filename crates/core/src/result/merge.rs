@@ -459,8 +459,8 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
     keep_common(&mut whole.beneath, &other.beneath);
 }
 
-/// Where a target stands among those of the whole, of which only those that `may_be` can be the same: the same
-/// name on two hosts is not the same target, nor is one that a part names twice.
+/// Where a target stands among those of the whole, of which only those that `may_be` can be the same: the
+/// same name on two hosts is not the same target, nor is one that a part names twice.
 fn place_of(
     targets: &mut Vec<TargetFacts>,
     target: TargetFacts,

@@ -45,8 +45,8 @@ pub struct VerifiedTarget {
     pub torn_blocks: u64,
     /// Blocks whose data are whole and in place, but newer than the journal.
     pub newer_blocks: u64,
-    /// Blocks that had writes in flight when the journal ended, or writes that failed, so that the data before
-    /// and after these count as right; 0 during a run.
+    /// Blocks that had writes in flight when the journal ended, or writes that failed, so that the data
+    /// before and after these count as right; 0 during a run.
     pub in_flight_blocks: u64,
     /// Words of the journal that are damaged. Their blocks are among the unverifiable ones, and blame nobody.
     #[serde(default)]

@@ -10,8 +10,8 @@
 //! period (6 bits), and how many generations before it were right when it began, beyond one (6 bits). A
 //! length that does not fit means that any older generation is right, until the block is written alone again.
 //!
-//! A write that failed stays in flight, as nobody knows whether its data will be there. Where more writes of a
-//! block have failed than can be counted, any of its generations is right from then on.
+//! A write that failed stays in flight, as nobody knows whether its data will be there. Where more writes of
+//! a block have failed than can be counted, any of its generations is right from then on.
 
 /// As many writes of one block can be in flight.
 pub const IN_FLIGHT_MAX: u64 = (1 << 12) - 1;
@@ -117,8 +117,8 @@ impl Window {
         self.in_flight() == IN_FLIGHT_MAX && self.period() == 0
     }
 
-    /// One more write is in flight; its generation is the newest. The plan keeps the writes that are really in
-    /// flight below [`IN_FLIGHT_MAX`], so that only those that failed can exceed it.
+    /// One more write is in flight; its generation is the newest. The plan keeps the writes that are really
+    /// in flight below [`IN_FLIGHT_MAX`], so that only those that failed can exceed it.
     #[inline]
     #[must_use]
     pub fn begin(self) -> Self {
