@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::fault_fs::{Answer, Kind};
 use super::mount;
-use crate::bench::{Bench, Ended, ios};
+use crate::bench::{Bench, Ended, ios, skip};
 use crate::signals::send;
 
 const SIGNALS: [&str; 2] = ["-INT", "-TERM"];
@@ -212,8 +212,7 @@ fn a_run_that_an_urgent_program_kept_off_its_cpu_was_not_suspended() {
     urgent.kill().unwrap();
     urgent.wait().unwrap();
     if !is_permitted {
-        eprintln!("skipped: no program may be more urgent here");
-        return;
+        return skip("no program may be more urgent");
     }
     let ended = run.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
