@@ -145,6 +145,7 @@ mod tests {
         assert!(sleeper.woke(SECOND_NS, 3 * SECOND_NS, &ran), "it overslept");
         assert_eq!(sleeper.of(&(0..9 * SECOND_NS)), Suspended::default());
     }
+
     /// A process that a more urgent one kept off its CPU for 0.9 s was "suspended (Ctrl-Z, SIGSTOP)".
     #[test]
     fn a_process_without_a_cpu_was_not_suspended_and_ran_no_more() {
