@@ -354,3 +354,50 @@ def test_a_stonewall_of_nought_is_no_wall() -> None:
     assert len(ours(text.format(1))[0]) == 2
     # Without a value, it is on.
     assert len(ours(text.replace("stonewall={}", "stonewall"))[0]) == 2
+
+
+def _line_and_notes(*options: str) -> tuple[list[str], dict[str, str]]:
+    found = from_fio(read_fio_arguments(["--name=a", "--filename=x.dat", *options]))
+    fathom.parse(found.command_lines[0])
+    return found.command_lines[0], {one.setting: one.words for one in found.notes}
+
+
+def test_a_job_of_several_sizes_with_a_number_of_ios_was_refused() -> None:
+    """Its size became a ``--stop-bytes``, which the engine refuses beside a mix of sizes."""
+    mixed = ("--rw=randread", "--bssplit=4k/50:8k/50", "--size=64m", "--number_ios=20")
+    line, notes = _line_and_notes(*mixed)
+    assert "--stop-ios=20" in line
+    assert not [one for one in line if one.startswith("--stop-bytes")]
+    assert "fio ends after" in notes["size"]
+    # A reader has the size of reads alone, and its bytes can be counted.
+    line, _ = _line_and_notes("--rw=read", "--bs=4k,8k", "--size=64k", "--number_ios=20")
+    assert {"-b4K", "--stop-ios=20", "--stop-bytes=65536"} <= {*line}
+    assert not [one for one in line if "block-mix" in one]
+    line, _ = _line_and_notes("--rw=write", "--bs=4k,8k", "--size=64k", "--number_ios=20")
+    assert "-b8K" in line
+
+
+def test_a_job_went_on_behind_the_end_of_a_file_that_is_smaller_than_its_size() -> None:
+    """It is 32 writes of fio, and the line made 50."""
+    small = ("--rw=write", "--bs=4k", "--size=256k", "--filesize=128k", "--number_ios=50")
+    line, _ = _line_and_notes(*small)
+    assert {"-c128K", "--stop-bytes=131072"} <= {*line}
+    assert "-f256K" not in line
+
+
+def test_bytes_of_each_thread_were_no_whole_blocks() -> None:
+    """Three threads of fio write eight blocks each for 30 KiB, and the line wrote 23 in all."""
+    parts = ("--rw=write", "--bs=4k", "--size=64k", "--io_size=30k", "--numjobs=3")
+    line, notes = _line_and_notes(*parts)
+    assert f"--stop-bytes={3 * 8 * 4096}" in line
+    assert "for each thread" in notes["io_size"]
+    alone, notes = _line_and_notes(*parts[:-1])
+    assert f"--stop-bytes={8 * 4096}" in alone
+    assert "io_size" not in notes
+
+
+def test_sizes_of_a_thousand_were_no_part_of_the_load() -> None:
+    _, notes = _line_and_notes("--rw=read", "--bs=4k", "--size=64k", "--kb_base=1000")
+    assert "no equal of kb_base=1000" in notes["kb_base"]
+    _, notes = _line_and_notes("--rw=read", "--bs=4k", "--size=64k", "--kb_base=1024")
+    assert "kb_base" not in notes

@@ -11,6 +11,7 @@ from fathom.errors import InvalidRequestError
 from fathom.tools._arguments import target_argument
 from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size, sized
 from fathom.tools.fio._write_target import COUNTING_PATTERN
+from fathom.tools.fio.ends import ends_of, reach_bytes
 from fathom.tools.fio.names import SYNCHRONOUS, files_of
 from fathom.tools.notes import Notes
 
@@ -39,7 +40,7 @@ _SURROUNDING = {
         "end": "unlink exitall exitall_on_error exit_all_on_error end_fsync",
         "processes": "thread",
         "seed": "randrepeat allrandrepeat random_generator",
-        "units": "kb_base unit_base",
+        "units": "unit_base",
         "files": "create_on_open create_serialize fallocate allow_file_create overwrite "
         "allow_mounted_write",
         "data": "refill_buffers scramble_buffers buffer_compress_chunk",
@@ -164,27 +165,6 @@ def _whole_seconds(name: str, text: str, notes: Notes) -> int:
     return whole
 
 
-def _ends(options: dict[str, str], size: str, notes: Notes, *, timed: bool) -> dict[str, int]:
-    """Return after how many I/Os and bytes each thread ends; fio takes what comes first."""
-    for name in ("steadystate", "ss", "ss_dur", "ss_ramp", "steadystate_duration"):
-        if name in options:
-            options.pop(name)
-            notes.remark(name, "see --stop-steady, which judges range and slope together")
-    given = {name: options.pop(name) for name in ("number_ios", "io_size") if name in options}
-    if timed:
-        for name in given:
-            notes.remark(name, "ends no job of fio that is time_based")
-        return {}
-    if "number_ios" in given and size and not size.endswith("%"):
-        given.setdefault("io_size", size)
-    if "io_size" not in given:
-        notes.load("time_based", "without it a fio job ends once it has moved as many bytes as "
-                   "its range has; DiskSpd goes on to the end of its time, or add --stop-pass "
-                   "(sequential) or --stop-bytes")  # fmt: skip
-    words = {"number_ios": "--stop-ios", "io_size": "--stop-bytes"}
-    return {words[name]: read_fio_size(name, text) for name, text in given.items()}
-
-
 def _rates(options: dict[str, str], ways: _Ways, files: int, notes: Notes) -> list[str]:
     arguments = []
     for name, unit in (("rate_iops", "i"), ("rate", "")):
@@ -267,7 +247,7 @@ def access_arguments(options: dict[str, str], ways: _Ways, files: int, notes: No
         raise InvalidRequestError("rw: there is read, write, rw, and each with rand before it")
     is_random, kind, more = bool(found[1]), found[2], found[3]
     reach = 0 if is_random else _reach(options)
-    block = _block(options, notes)
+    block = _block(options, ways, notes)
     arguments = [*block.arguments]
     if is_random:
         arguments += _random(options, block, (more, ways), notes)
@@ -289,7 +269,7 @@ class _Block:
         self.is_split = is_split
 
 
-def _block(options: dict[str, str], notes: Notes) -> _Block:
+def _block(options: dict[str, str], ways: _Ways, notes: Notes) -> _Block:
     if "bsrange" in options:
         low = options.pop("bsrange").split("-", maxsplit=1)[0]
         notes.load("bsrange", "DiskSpd has shares of sizes (--block-mix), no range; the least "
@@ -297,27 +277,26 @@ def _block(options: dict[str, str], notes: Notes) -> _Block:
         return _plain(read_fio_size("bsrange", low))
     if "bssplit" in options:
         options.pop("bs", None)
-        return _split(options.pop("bssplit"))
-    # What is left out has the default; what does not end in a comma holds for all behind it, too. A
-    # third size is that of trims (fio(1), `blocksize`).
+        return _split(ways.of(options.pop("bssplit")))
+    # What is left out has the default; a third size is that of trims (fio(1), `blocksize`).
     sizes = [
         read_fio_size("bs", one) if one else _DEFAULT_BLOCK_BYTES
-        for one in options.pop("bs", "").split(",")
+        for one in ways.of(options.pop("bs", ""))
     ]
-    reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
-    if reads == writes:
-        return _plain(reads)
+    if len({*sizes}) == 1:
+        return _plain(sizes[0])
+    reads, writes = sizes
     parts = [f"--read-block-mix={reads}:100", f"--write-block-mix={writes}:100"]
-    return _Block(min(reads, writes), [f"-b{reads}", *parts])
+    return _Block(min(sizes), [f"-b{reads}", *parts])
 
 
 def _plain(size_bytes: int) -> _Block:
     return _Block(size_bytes, [f"-b{sized(size_bytes)}"])
 
 
-def _split(text: str) -> _Block:
-    """Read ``bssplit=4k/60:8k/40``, for reads and writes apart behind a comma (fio(1))."""
-    mixes = [_shares(part) for part in text.split(",")]
+def _split(parts: Sequence[str]) -> _Block:
+    """Read ``bssplit=4k/60:8k/40``, of reads and of writes if these are apart (fio(1))."""
+    mixes = [_shares(part) for part in dict.fromkeys(parts)]
     least = min(size for mix in mixes for size, _ in mix)
     words = [",".join(f"{sized(size)}:{share}" for size, share in mix) for mix in mixes]
     names = ["--block-mix"] if len(mixes) == 1 else ["--read-block-mix", "--write-block-mix"]
@@ -456,6 +435,7 @@ def _range(options: dict[str, str], files: int, reach: int, notes: Notes) -> lis
         if base + size_bytes < made_bytes:
             # fio goes over the whole file, and size says only how much a job moves.
             size_bytes = 0
+        size_bytes = min(size_bytes, max(made_bytes - base, 0))
     elif size_bytes:
         notes.remark("size", "fio makes a file of this size if there is none; add -c for it")
     if size_bytes and reach:
@@ -554,23 +534,25 @@ def _read(job: FioJob, notes: Notes) -> _Job:
     if "runtime" in options and not fio_seconds("runtime", options["runtime"]):
         # A runtime of nought is none (fio(1)).
         del options["runtime"]
+    if options.get("kb_base") == "1024":
+        del options["kb_base"]
     waits = _is_on(options.pop("stonewall", "0"))
     threads = fio_number("numjobs", options.get("numjobs", "1"))
     try:
         targets = _targets(job.name, options, notes)
-        size = options.get("size", "")
+        reach = reach_bytes(options, len(targets))
         timed = "runtime" in options and _is_on(options.get("time_based", "0"))
         options.pop("time_based", None)
         ways = _ways(options.get("rw", "read"))
         access = access_arguments(options, ways, len(targets), notes)
         writes = any(one.startswith("-w") for one in access)
+        ends = ends_of(options, reach, access, notes, timed=timed)
         arguments = [
             *access,
             *_rates(options, ways, len(targets), notes),
             *engine_arguments(options, notes, writes=writes),
             *time_arguments(options, notes),
         ]
-        ends = _ends(options, size, notes, timed=timed)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"job {job.name}: {error}") from error
     rest_notes(options, notes)

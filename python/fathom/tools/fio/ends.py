@@ -1,0 +1,68 @@
+"""When fio ends a job, in DiskSpd's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.tools._units import fio_number, read_fio_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.tools.notes import Notes
+
+__all__ = ["ends_of", "reach_bytes"]
+
+
+def reach_bytes(options: Mapping[str, str], files: int) -> int:
+    """Return how many bytes a job goes over in its files, as far as it says so; else 0."""
+    made = _bytes("filesize", options.get("filesize", "").partition("-")[0])
+    behind = max(made - _bytes("offset", options.get("offset", "")), 0)
+    told = [_bytes("size", options.get("size", "")), files * behind]
+    return min((one for one in told if one), default=0)
+
+
+def _bytes(name: str, text: str) -> int:
+    return 0 if not text or text.endswith("%") else read_fio_size(name, text)
+
+
+def ends_of(
+    options: dict[str, str], reach: int, access: Sequence[str], notes: Notes, *, timed: bool
+) -> dict[str, int]:
+    """Return after how many I/Os and bytes each thread ends; fio takes what comes first.
+
+    Each thread of fio ends with a whole block.
+    """
+    for name in ("steadystate", "ss", "ss_dur", "ss_ramp", "steadystate_duration"):
+        if name in options:
+            options.pop(name)
+            notes.remark(name, "see --stop-steady, which judges range and slope together")
+    given = {name: options.pop(name) for name in ("number_ios", "io_size") if name in options}
+    if timed:
+        for name in given:
+            notes.remark(name, "ends no job of fio that is time_based")
+        return {}
+    if "number_ios" not in given and "io_size" not in given:
+        notes.load("time_based", "without it a fio job ends once it has moved as many bytes as "
+                   "its range has; DiskSpd goes on to the end of its time, or add --stop-pass "
+                   "(sequential) or --stop-bytes")  # fmt: skip
+        return {}
+    if fio_number("numjobs", options.get("numjobs", "1")) > 1:
+        notes.remark(next(iter(given)), "fio counts for each thread, DiskSpd for all together")
+    found = {}
+    if "number_ios" in given:
+        found["--stop-ios"] = fio_number("number_ios", given["number_ios"])
+    moved = read_fio_size("io_size", given["io_size"]) if "io_size" in given else reach
+    if moved:
+        name = "io_size" if "io_size" in given else "size"
+        found |= _bytes_moved(name, moved, access, notes)
+    return found
+
+
+def _bytes_moved(name: str, moved: int, access: Sequence[str], notes: Notes) -> dict[str, int]:
+    if any("block-mix=" in one for one in access):
+        notes.load(name, "DiskSpd counts no bytes where I/Os have different sizes; fio ends "
+                   f"after {moved} of each thread")  # fmt: skip
+        return {}
+    block = next(read_fio_size("bs", one[2:]) for one in access if one.startswith("-b"))
+    return {"--stop-bytes": -(-moved // block) * block}
