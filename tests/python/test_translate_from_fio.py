@@ -358,7 +358,6 @@ def test_a_stonewall_of_nought_is_no_wall() -> None:
 
 def _line_and_notes(*options: str) -> tuple[list[str], dict[str, str]]:
     found = from_fio(read_fio_arguments(["--name=a", "--filename=x.dat", *options]))
-    fathom.parse(found.command_lines[0])
     return found.command_lines[0], {one.setting: one.words for one in found.notes}
 
 
@@ -366,6 +365,7 @@ def test_a_job_of_several_sizes_with_a_number_of_ios_was_refused() -> None:
     """Its size became a ``--stop-bytes``, which the engine refuses beside a mix of sizes."""
     mixed = ("--rw=randread", "--bssplit=4k/50:8k/50", "--size=64m", "--number_ios=20")
     line, notes = _line_and_notes(*mixed)
+    fathom.parse(line)
     assert "--stop-ios=20" in line
     assert not [one for one in line if one.startswith("--stop-bytes")]
     assert "fio ends after" in notes["size"]
