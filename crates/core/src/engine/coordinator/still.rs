@@ -24,8 +24,8 @@ pub(super) struct Sleeper {
 #[derive(Debug)]
 struct Still {
     when: Range<u64>,
-    /// It was not to run, rather than ready and without a CPU, which others had.
-    is_suspended: bool,
+    /// How much of it the process was not to run, rather than ready and without a CPU, which others had.
+    suspended_ns: u64,
 }
 
 /// What a coordinator that slept had of the CPUs meanwhile, in nanoseconds.
@@ -57,8 +57,8 @@ impl Sleeper {
             return false;
         }
         if meanwhile.used_ns < late_ns / 10 {
-            let is_suspended = meanwhile.waited_ns < late_ns / 2;
-            self.still.push(Still { when: deadline_ns..now_ns, is_suspended });
+            let suspended_ns = late_ns.saturating_sub(meanwhile.waited_ns);
+            self.still.push(Still { when: deadline_ns..now_ns, suspended_ns });
         }
         true
     }
@@ -81,9 +81,9 @@ impl Sleeper {
     /// How much of the measured time the process was suspended.
     pub(super) fn of(&self, measured: &Range<u64>) -> Suspended {
         let least_ns = told_from_ns(measured.end.saturating_sub(measured.start));
-        let suspended = self.still.iter().filter(|still| still.is_suspended);
-        let parts = suspended.map(|Still { when, .. }| {
-            when.end.min(measured.end).saturating_sub(when.start.max(measured.start))
+        let parts = self.still.iter().map(|Still { when, suspended_ns }| {
+            let part_ns = when.end.min(measured.end).saturating_sub(when.start.max(measured.start));
+            part_ns.min(*suspended_ns)
         });
         parts.filter(|part_ns| *part_ns >= least_ns).fold(Suspended::default(), |sum, part_ns| {
             Suspended { total_ns: sum.total_ns + part_ns, longest_ns: sum.longest_ns.max(part_ns) }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
-    const STOPPED: Meanwhile = Meanwhile { used_ns: 1_000, waited_ns: 10_000 };
+    const STOPPED: Meanwhile = Meanwhile { used_ns: 1_000, waited_ns: 0 };
 
     #[test]
     fn only_what_lies_in_the_measured_time_counts() {
@@ -154,5 +154,15 @@ mod tests {
         assert!(sleeper.woke(2 * SECOND_NS, 3 * SECOND_NS, &starved));
         assert_eq!(sleeper.of(&(0..9 * SECOND_NS)), Suspended::default());
         assert_eq!(sleeper.awake(&(0..9 * SECOND_NS)), 3 * SECOND_NS..9 * SECOND_NS);
+    }
+    /// A stop of 0.9 s and 0.7 s without a CPU behind it were 1.6 s of SIGSTOP, and the other way round none.
+    #[test]
+    fn of_a_stop_and_a_wait_for_a_cpu_in_one_stretch_the_stop_alone_is_told() {
+        for (waited, stopped) in [(7, 9), (9, 7)] {
+            let mut sleeper = Sleeper::default();
+            let both = Meanwhile { used_ns: 0, waited_ns: SECOND_NS / 10 * waited };
+            assert!(sleeper.woke(0, SECOND_NS / 10 * (waited + stopped), &both));
+            assert_eq!(sleeper.of(&(0..3 * SECOND_NS)).total_ns, SECOND_NS / 10 * stopped);
+        }
     }
 }
