@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -45,6 +46,14 @@ def is_of_the_store(error: BaseException) -> bool:
     return isinstance(error, stores.StoreError)
 
 
+def _noted() -> tuple[type[BaseException], ...]:
+    """Return failures, and what ends a program, a generator or a task, which is none."""
+    # No task can have been cancelled where nobody has loaded them, which takes a while.
+    tasks = sys.modules.get("asyncio")
+    cancelled = () if tasks is None else (tasks.CancelledError,)
+    return (Exception, KeyboardInterrupt, SystemExit, GeneratorExit, *cancelled)
+
+
 @contextmanager
 def end_noted(store: Store | None, experiment_id: int | None) -> Iterator[None]:
     """Note why an experiment ended early, if anything that is raised in here ends it.
@@ -59,9 +68,8 @@ def end_noted(store: Store | None, experiment_id: int | None) -> Iterator[None]:
     """
     try:
         yield
-    except BaseException as error:
+    except _noted() as error:
         if store is not None and experiment_id is not None:
-            # What ends a program, a task or a generator is no failure of the experiment either.
             interrupted = not isinstance(error, Exception)
             state: ExperimentState = "interrupted" if interrupted else "failed"
             why = None if interrupted else str(error)
