@@ -91,22 +91,24 @@ def is_own_store(path: str | os.PathLike[str]) -> bool:
 
 
 def _store_of(path: str | os.PathLike[str]) -> str | None:
-    wanted = Path(path)
+    wanted, number = os.path.realpath(path), _number(path)
     for store in own_stores():
-        real = os.path.realpath(store)
-        for beside in (Path(f"{one}{end}") for one in (store, real) for end in _BESIDE):
-            if _is_same(wanted, beside):
-                return store
+        for named in dict.fromkeys((store, os.path.realpath(store))):
+            for beside in (f"{named}{end}" for end in _BESIDE):
+                # A path that leads nowhere is compared by its name alone.
+                is_same = number is not None and number == _number(beside)
+                if is_same or os.path.realpath(beside) == wanted:
+                    return store
     return None
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
+def _number(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what tells a file from all others, or None where there is none."""
     try:
-        return one.samefile(other)
+        found = Path(path).stat()
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _file(address: str) -> Path | None:

@@ -236,6 +236,7 @@ def _load() -> None:
     for name in _LATER:
         importlib.import_module(name)
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _next(channel: socket.socket) -> Callable[[int], None]:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.store import Store
+from fathom import _own_stores as own_stores
+from fathom.store import Store, _database
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from simulated_storage import SimulatedStorage
@@ -43,6 +45,8 @@ def pytest_collection_finish() -> None:
     """Let the collector look only at what the tests make, and not at all modules each time."""
     gc.collect()
     gc.freeze()
+    # A tenth of all processor time went into looks at what had only just been made.
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _binaries() -> Path | None:
@@ -98,6 +102,20 @@ def _exists(user: str) -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_flushes() -> Iterator[None]:
+    """Let SQLite not wait for the disk: what is tested are processes that die, not power cuts."""
+    set_up = _database._set_up_sqlite
+
+    def hasty(connection: sqlite3.Connection, record: object) -> None:
+        set_up(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_database, "_set_up_sqlite", hasty)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what commands cache out of the user's home."""
     with pytest.MonkeyPatch.context() as patch:
@@ -145,6 +163,8 @@ def _own_store(_own_stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _own_stores / str(next(_numbers))
     folder.mkdir()
     monkeypatch.setenv("FATHOM_STORE", str(folder / "store.sqlite"))
+    # A process takes each store that it opens as its own until it ends, and these are hundreds.
+    monkeypatch.setattr(own_stores, "_noted", {})
 
 
 @pytest.fixture
