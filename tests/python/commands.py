@@ -235,6 +235,7 @@ def _load() -> None:
         importlib.import_module(found.name)
     for name in _LATER:
         importlib.import_module(name)
+    importlib.import_module("flushes").leave_out()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 

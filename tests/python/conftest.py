@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import flushes
 import pytest
 from fathom import _own_stores as own_stores
-from fathom.store import Store, _database
+from fathom.store import Store
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
     from simulated_storage import SimulatedStorage
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # The server refuses to run as root; Debian's package makes the first of these.
 _UNPRIVILEGED = ("postgres", "nobody")
 _numbers = count()
+flushes.leave_out()
 # As the command does: the matrices are small, and threads of their own only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -99,20 +100,6 @@ def _exists(user: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_flushes() -> Iterator[None]:
-    """Let SQLite not wait for the disk: what is tested are processes that die, not power cuts."""
-    set_up = _database._set_up_sqlite
-
-    def hasty(connection: sqlite3.Connection, record: object) -> None:
-        set_up(connection, record)
-        connection.execute("PRAGMA synchronous = OFF")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_database, "_set_up_sqlite", hasty)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
