@@ -26,6 +26,7 @@ from fathom.tools import (
     to_arguments,
     to_fio,
 )
+from fathom.tools.diskspd.write import words_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -60,6 +61,10 @@ ROUND_TRIPS = [
     "--stop-ios=100 --stop-bytes=1M --stop-pass x.dat",
     "-r --skew=zipf:1.1 --engine=aio --rate=1000 --arrivals=poisson x.dat",
     "-ysmark -ag0,0,1 x.dat",
+    "-acsE -:1 -vs x.dat",
+    "-aup -v -P100 -Rxml x.dat",
+    "--on-error=count=5 --io-timeout=0 x.dat",
+    "--on-error=continue --reconnect=8 --connections=2 nbd://host/disk",
 ]
 
 
@@ -72,6 +77,38 @@ def test_a_profile_as_a_command_line_is_the_same_profile(arguments: str) -> None
     assert not other_load(notes)
     assert again.profile == load.profile
     assert again.options == load.options
+
+
+def test_a_group_of_cpus_was_written_as_the_cpu_none(tmp_path: Path) -> None:
+    path = tmp_path / "group.xml"
+    one = fathom._fathom.profile_xml_of(["-a0", "x.dat"])
+    path.write_text(re.sub(r"<Affin[^>]*/>", '<Group Group="0" Mask="0x0"/>', one))
+    load = read_load([f"-X{path}"])
+    assert load.profile["time_spans"][0]["cpus"] == [{"group": 0, "index": None}]
+    lines, notes = to_arguments(load)
+    assert read_load(lines[0]).profile["time_spans"][0]["cpus"] == []
+    assert [one.setting for one in notes] == ["Affinity"]
+    jobs, notes = to_fio(load)
+    assert "cpus_allowed" not in dict(jobs[0].options)
+    assert "-a" in [one.setting for one in notes]
+
+
+def test_a_target_that_looks_like_an_option_was_written_as_one() -> None:
+    load = read_load(["-b4K", "--", "-x", "#1"])
+    (line,), _ = to_arguments(load)
+    again = read_load(line).profile["time_spans"][0]
+    assert [one["path"] for one in again["targets"]] == ["./-x", "#1"]
+    assert not again["alternate_completion"]
+    assert words_of(load.request)[-3:] == ["--", "-x", "#1"]
+
+
+def test_files_that_are_made_before_all_spans_were_left_out_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "made.xml"
+    one = fathom._fathom.profile_xml_of(["-c1M", "x.dat"])
+    made = "<PrecreateFiles>UseMaxSize</PrecreateFiles><TimeSpans>"
+    path.write_text(one.replace("<TimeSpans>", made))
+    _, notes = to_arguments(read_load([f"-X{path}"]))
+    assert [one.setting for one in notes] == ["PrecreateFiles"]
 
 
 def test_a_profile_with_two_spans_and_unlike_targets_is_told(tmp_path: Path) -> None:

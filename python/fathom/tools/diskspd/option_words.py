@@ -20,6 +20,7 @@ def option_words(options: RunOptions) -> Iterable[str]:
     cpu = None if thread is None else thread.cpu
     words = (
         (options.engine, f"--engine={options.engine}"),
+        (options.connections, f"--connections={options.connections}"),
         (options.total_iops, f"--rate={options.total_iops}"),
         (options.arrivals != "constant", f"--arrivals={options.arrivals}"),
         (options.skew, f"--skew={options.skew and skew_words(options.skew)}"),

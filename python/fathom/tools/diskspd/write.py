@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
 from fathom.request import Request
+from fathom.tools._arguments import file_argument
 from fathom.tools._units import sized
 from fathom.tools.diskspd.option_words import option_words
 from fathom.tools.load import Load
 from fathom.tools.notes import Note, Notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fathom._request_parts import Profile
 
@@ -26,6 +27,7 @@ _FLUSH = {
     "non_volatile_memory_no_drain": "i",
 }
 _PRIORITY = {"very_low": "-I1", "low": "-I2", "normal": ""}
+_EFFICIENCY = {"fast_first": "p", "fill_fast": "P", "slow_first": "e", "fill_slow": "E"}
 _ALL = 100
 
 
@@ -39,7 +41,7 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     spans = load.profile["time_spans"]
     if len(spans) > 1:
         notes.remark("TimeSpan", "a command line has one time span: there is one for each")
-    options = [*option_words(load.options)]
+    options = [*_whole(load.profile, notes), *option_words(load.options)]
     if load.for_one_run:
         words = "no part of a load: type it behind the command, each time"
         notes.remark(" ".join(load.for_one_run), words)
@@ -53,8 +55,9 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
                 notes.load(
                     other["path"], f"a command line has one pattern for all targets; {words}"
                 )
-        made = [*_target(span, first, notes), *_span(span), *options]
-        lines.append([*filter(None, made), *(one["path"] for one in span["targets"])])
+        made = [*_target(span, first, notes), *_span(span, notes), *options]
+        names = (file_argument(one["path"]) for one in span["targets"])
+        lines.append([*filter(None, made), *names])
     for kind, letter in (("start", "s"), ("finish", "f"), ("wait", "r"), ("stop", "p")):
         if load.profile["events"][kind]:
             lines = [[f"-y{letter}{load.profile['events'][kind]}", *line] for line in lines]
@@ -76,8 +79,9 @@ def words_of(request: Request) -> list[str]:
     lines, notes = to_arguments(Load((), plain, plain.to_dict()["profile"]))
     words: list[str] = []
     if len(lines) == 1:
-        names = len(plain.profile.time_spans[0].targets)
-        words = [*lines[0][:-names], "--", *lines[0][-names:]]
+        # Behind the dashes a name stands for itself, whatever it begins with.
+        names = [one.path for one in plain.profile.time_spans[0].targets]
+        words = [*lines[0][: -len(names)], "--", *names]
         again = Request.of_words(words)
         if replace(again, profile=_as_shown_by_default(again.profile)) == plain:
             return words
@@ -91,7 +95,18 @@ def _as_shown_by_default(profile: Profile) -> Profile:
     return replace(profile, format="text", progress_every_ios=0, verbose=False)
 
 
-def _span(span: Mapping[str, Any]) -> Iterable[str]:
+def _whole(profile: Mapping[str, Any], notes: Notes) -> Iterable[str]:
+    """Return what stands in no time span."""
+    yield f"-:{profile['experiment_flags']}" if profile["experiment_flags"] else ""
+    yield f"-R{profile['format']}" if profile["format"] != "text" else ""
+    yield "-v" if profile["verbose"] else ""
+    yield "-vs" if profile["wait_statistics"] else ""
+    yield f"-P{profile['progress_every_ios']}" if profile["progress_every_ios"] else ""
+    if profile["precreate"] != "none":
+        notes.remark("PrecreateFiles", "a command line makes files with -c alone: keep the XML")
+
+
+def _span(span: Mapping[str, Any], notes: Notes) -> Iterable[str]:
     yield f"-d{span['duration_s']}"
     yield f"-W{span['warm_up_s']}"
     if span["cool_down_s"]:
@@ -104,10 +119,26 @@ def _span(span: Mapping[str, Any]) -> Iterable[str]:
     yield "-x" if span["alternate_completion"] else ""
     yield f"-F{span['thread_count']}" if span["thread_count"] else ""
     yield f"-O{span['request_count']}" if span["request_count"] else ""
-    if span["cpus"]:
-        yield "-a" + ",".join(f"g{cpu['group']},{cpu['index']}" for cpu in span["cpus"])
+    yield from _cpus(span["cpus"], notes)
+    yield from _cpu_order(span["cpu_order"])
     yield from _tuning(span["tuning"])
     yield from _stop(span["stop"])
+    yield from _faults(span["faults"])
+
+
+def _cpus(cpus: Sequence[Mapping[str, Any]], notes: Notes) -> Iterable[str]:
+    if any(cpu["index"] is None for cpu in cpus):
+        notes.remark("Affinity", "a command line cannot name a whole group of CPUs: keep the XML")
+    elif cpus:
+        yield "-a" + ",".join(f"g{cpu['group']},{cpu['index']}" for cpu in cpus)
+
+
+def _cpu_order(order: Mapping[str, Any]) -> Iterable[str]:
+    letters = "c" if order["core_first"] else ""
+    letters += "s" if order["span_groups"] else ""
+    letters += _EFFICIENCY.get(order["efficiency"], "")
+    yield f"-a{letters}" if letters else ""
+    yield "-aup" if order["efficiency"] == "unordered" else ""
 
 
 def _tuning(tuning: Mapping[str, Any]) -> Iterable[str]:
@@ -135,6 +166,14 @@ def _stop(stop: Mapping[str, Any]) -> Iterable[str]:
         yield f"--stop-confidence={':'.join(percents)}"
     if stop["interval_ms"] is not None:
         yield f"--stop-interval={stop['interval_ms']}"
+
+
+def _faults(faults: Mapping[str, Any]) -> Iterable[str]:
+    if on_error := faults["on_error"]:
+        is_count = isinstance(on_error, dict)
+        yield "--on-error=" + (f"count={on_error['count']}" if is_count else on_error)
+    for name, word in (("io_timeout_s", "io-timeout"), ("reconnect_s", "reconnect")):
+        yield f"--{word}={faults[name]}" if faults[name] is not None else ""
 
 
 def _target(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) -> Iterable[str]:

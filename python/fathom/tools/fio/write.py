@@ -419,7 +419,7 @@ def _shares(setting: str, rate: int, write_percent: int, notes: Notes) -> str:
 
 
 def _cpu_options(span: Mapping[str, Any], notes: Notes, cpus: Sequence[int] | None) -> _Options:
-    if any(cpu["group"] for cpu in span["cpus"]):
+    if any(cpu["group"] or cpu["index"] is None for cpu in span["cpus"]):
         notes.remark("-a", "fio knows no groups: write the kernel's numbers into cpus_allowed")
         return {}
     chosen = [cpu["index"] for cpu in span["cpus"]] or list(cpus or ())
