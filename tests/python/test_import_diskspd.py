@@ -257,3 +257,52 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 
     with pytest.raises(ImportFormatError, match="more than the 256 MiB"):
         read_source(Large(b"x"))
+
+
+COMMANDS = [
+    ("diskspd -b4K -rs70 -r4K x.dat", (4096, 70.0, 1)),
+    ("diskspd -b4K -rs70 -rdpct90/10 -r x.dat", (4096, 70.0, 1)),
+    ("diskspd -b4K -r8K -rs70 x.dat", (4096, 70.0, 1)),
+    ("diskspd.exe /b4K /r /t2 E:\\x.dat", (4096, 100.0, 2)),
+    ("diskspd -b4K -r /dev/sdb /dev/sdc", (4096, 100.0, 2)),
+    ("diskspd -b4K -r -- -s x.dat", (4096, 100.0, 2)),
+    ("diskspd -Xmix.xml", (None, None, None)),
+]
+
+
+@pytest.mark.parametrize(("command", "load"), COMMANDS)
+def test_a_command_line_was_read_by_order_and_dash_alone(
+    command: str, load: tuple[int | None, float | None, int | None]
+) -> None:
+    """Of tables without their parameters the command line alone says what was asked for."""
+    text = (RUNS / "03-plain-read.txt").read_text()
+    table = "".join(line for line in text[text.index("Total IO") :].splitlines(keepends=True))
+    (found,) = read_source(f"Command Line: {command}\n{table}".encode()).results
+    assert found.total is not None
+    told = found.load
+    assert (told.block_bytes, told.random_percent, told.threads) == load
+
+
+def test_outstanding_of_a_pool_of_threads_was_lost() -> None:
+    """Without -O the pool says 0, and each target the number that counts."""
+    (found,) = read(RUNS / "14-F-pool.txt").results
+    assert (found.load.threads, found.load.outstanding) == (3, 2)
+
+
+def test_rows_of_a_target_that_was_given_twice_were_lost() -> None:
+    text = (RUNS / "14-F-pool.txt").read_text()
+    (apart,) = read_source(text.encode()).results
+    (found,) = read_source(text.replace("u.dat", "t.dat").encode()).results
+    assert [row.directions for row in found.rows] == [row.directions for row in apart.rows]
+    assert {row.target for row in found.rows} == {"t.dat"}
+
+
+def test_a_decimal_comma_made_another_number() -> None:
+    text = (RUNS / "03-plain-read.txt").read_text()
+    comma = text.replace("|     590.33 |", "|     590,33 |", 1)
+    (line,) = read_source(comma.encode()).unparsed
+    assert "590,33" in line.text
+    grouped = text.replace("|    9445.27 |", "|  9,445.27 |", 1)
+    reading = read_source(grouped.encode())
+    assert not reading.unparsed
+    assert reading.results[0].rows[0].directions["total"].iops == 9445.27

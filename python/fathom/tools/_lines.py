@@ -35,6 +35,7 @@ _PLAIN = str.maketrans(
 _NUMBER_OF_BULLET = re.compile(r"^[\u2022\u25cf\u25aa>]\s*")
 _END = re.compile(r"\r\n|\n|\r")
 _RULE = re.compile(r"[-*=_.\s|+]*")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?\s*")
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 # Far more than any figure, and far less than what sums and products of floats overflow at.
@@ -74,9 +75,15 @@ def is_rule(text: str) -> bool:
 
 
 def decimal(text: str) -> float | None:
-    """Return a number as written; None of ``N/A``, of no number, and of an absurd one."""
+    """Return a number as written; None of ``N/A``, of no number, and of an absurd one.
+
+    Commas part thousands; of a decimal comma, digits would become another number.
+    """
+    plain = text.strip().removesuffix("%")
+    if "," in plain and _THOUSANDS.fullmatch(plain) is None:
+        return None
     try:
-        found = float(Decimal(text.strip().removesuffix("%").replace(",", "")))
+        found = float(Decimal(plain.replace(",", "")))
     except InvalidOperation:
         return None
     return found if abs(found) <= _MOST else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -50,7 +51,9 @@ class Draft:
     threads: int | None = None
     is_interrupted: bool = False
     directions: dict[str, ImportedDirection] = field(default_factory=dict)
-    rows: dict[tuple[str, str], dict[str, ImportedDirection]] = field(default_factory=dict)
+    rows: list[ImportedRow] = field(default_factory=list)
+    places: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     sizes: dict[str, str] = field(default_factory=dict)
     percentiles: dict[str, dict[str, str]] = field(default_factory=dict)
     cpus: list[ImportedCpu] = field(default_factory=list)
@@ -62,6 +65,19 @@ class Draft:
     def tells_anything(self) -> bool:
         """Whether it has a figure, or says that there is none."""
         return bool(self.directions) or self.is_interrupted or self.measured_s is not None
+
+    def add_row(self, label: str, target: str, name: str, found: ImportedDirection) -> None:
+        """Add a direction to the row of a thread and a target.
+
+        A target that was given twice has two rows for each thread, in each table in this order.
+        """
+        key = (label, target, name)
+        self.counts[key] += 1
+        known = self.places.setdefault((label, target, self.counts[key]), len(self.rows))
+        if known == len(self.rows):
+            self.rows.append(ImportedRow(label, target, {}))
+        row = self.rows[known]
+        self.rows[known] = replace(row, directions={**row.directions, name: found})
 
     def finished(self) -> ImportedResult:
         """Return the result."""
@@ -94,9 +110,7 @@ class Draft:
             trim=found["trim"],
             cpus=tuple(self.cpus),
             cpu_average=self.cpu_average,
-            rows=tuple(
-                ImportedRow(label, target, parts) for (label, target), parts in self.rows.items()
-            ),
+            rows=tuple(self.rows),
             complete=not self.is_interrupted,
             options=settings.more | system | self.more,
             notes=tuple(self.notes),

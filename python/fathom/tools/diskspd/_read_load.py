@@ -33,6 +33,8 @@ _SENTENCES = re.compile(
     re.IGNORECASE,
 )
 _DISTRIBUTION = re.compile(r"\d+% of IO => \[.*\)(?: of target)?")
+# Windows takes a slash for a dash; elsewhere a word that begins so is the path of a target.
+_SLASHED = re.compile(r"/(?:rd(?:pct|abs).*|[^/.]*)")
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9 /()-]{1,60}?): ?(.*)")
 
 
@@ -78,29 +80,55 @@ class Settings:
 
 
 def command_settings(command_line: str) -> Settings:
-    """Return what a command line asks for, with DiskSpd's defaults for what it leaves out."""
-    found = Settings(
-        outstanding=[2], block_bytes=[65536], write_percent=[0.0], random_percent=[0.0]
-    )
+    """Return what a command line asks for, with DiskSpd's defaults for what it leaves out.
+
+    A profile has settings that the line does not repeat: these are unknown.
+    """
     if not command_line:
         return Settings()
     try:
         words = shlex.split(command_line.replace("\\", "\\\\"))
     except ValueError:
         words = command_line.split()
+    options, paths = _options_and_paths(words[1:])
+    is_profile = any(word.startswith("-X") for word in options)
+    found = Settings(paths=paths) if is_profile else _defaults(paths)
     per_file, in_all = 1, 0
-    for word in words[1:]:
+    for word in options:
         name, value = word[:2], word[2:]
-        if word[:1] not in "-/" or len(word) == 1:
-            found.paths.append(word)
-        elif name == "-t":
+        if name == "-t":
             per_file = whole_number(value) or per_file
         elif name == "-F":
             in_all = whole_number(value) or in_all
         else:
             _option(found, name, value)
-    found.threads = in_all or per_file * max(len(found.paths), 1)
+    if not is_profile:
+        found.threads = in_all or per_file * max(len(paths), 1)
     return found
+
+
+def _defaults(paths: list[str]) -> Settings:
+    return Settings(
+        outstanding=[2],
+        block_bytes=[65536],
+        write_percent=[0.0],
+        random_percent=[0.0],
+        paths=paths,
+    )
+
+
+def _options_and_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the options, each with a dash before it, and the targets."""
+    options: list[str] = []
+    paths: list[str] = []
+    for at, word in enumerate(words):
+        if word == "--":
+            return options, [*paths, *words[at + 1 :]]
+        if len(word) > 1 and (word[0] == "-" or _SLASHED.fullmatch(word)):
+            options.append(f"-{word[1:]}")
+        else:
+            paths.append(word)
+    return options, paths
 
 
 def _option(found: Settings, name: str, value: str) -> None:
@@ -111,12 +139,20 @@ def _option(found: Settings, name: str, value: str) -> None:
     elif name == "-w":
         found.write_percent = [float(whole_number(value) or 0)]
     elif name == "-r":
-        mixed = re.fullmatch(r"s([0-9]{1,3})", value)
-        found.random_percent = [float(mixed[1]) if mixed else _PERCENT]
+        _random(found, value)
     elif name == "-d" and (seconds := whole_number(value)) is not None:
         found.duration_s = float(seconds)
     elif name == "-W" and (seconds := whole_number(value)) is not None:
         found.warm_up_s = float(seconds)
+
+
+def _random(found: Settings, value: str) -> None:
+    """Take one of ``-r``, ``-rs`` and ``-rd``, which stand beside each other in any order."""
+    mixed = re.fullmatch(r"s([0-9]{1,3})", value)
+    if mixed:
+        found.random_percent = [float(mixed[1])]
+    elif found.random_percent == [0.0] and not value.startswith("d"):
+        found.random_percent = [_PERCENT]
 
 
 def read_setting(settings: Settings, text: str) -> bool:
@@ -204,7 +240,9 @@ def _set(name: str) -> Any:  # noqa: ANN401 - A function of the catalogue below.
 
 
 def _add_outstanding(settings: Settings, groups: Sequence[str]) -> None:
-    settings.outstanding.append(int(groups[0]))
+    # A pool of threads without -O says 0 for itself, and each of its targets what counts there.
+    if int(groups[0]):
+        settings.outstanding.append(int(groups[0]))
 
 
 def _add_path(settings: Settings, groups: Sequence[str]) -> None:

@@ -367,7 +367,7 @@ def _command(part: str) -> str:
 def _result(text: str, command: str, lines: Sequence[str]) -> ImportedResult | None:
     told = command_settings(command)
     time = _TIME.search(text)
-    if not command or time is None or " IO " not in text:
+    if not told.block_bytes or time is None or " IO " not in text:
         return None
     block_bytes, measured_s = told.block_bytes[0], float(time[1])
     if not measured_s:

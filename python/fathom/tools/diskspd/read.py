@@ -316,7 +316,7 @@ class _Reader:
         match = _FILE.fullmatch(cells[-1])
         path = match[1] if match else cells[-1]
         draft.sizes[path] = match[2] if match else ""
-        draft.rows.setdefault((cells[0], path), {})[self.direction] = found
+        draft.add_row(cells[0], path, self.direction, found)
         return True
 
     def _percentile(self, text: str) -> bool:
