@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom.imported import ImportFormatError
+from fathom.tools import read_load
+from fathom.tools._process import ToolRun
+from fathom.tools.diskspd.run import DiskspdExe
 from fathom.tools.formats import read_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -306,3 +309,70 @@ def test_a_decimal_comma_made_another_number() -> None:
     reading = read_source(grouped.encode())
     assert not reading.unparsed
     assert reading.results[0].rows[0].directions["total"].iops == 9445.27
+
+
+XML = (RUNS / "02-mix-LD-xml.xml").read_text()
+
+
+def test_a_name_that_diskspd_does_not_escape_was_refused(tmp_path: Path) -> None:
+    """DiskSpd 2.2 writes names of files and an unknown power scheme as they are."""
+    text = XML.replace("<Path>t.dat", "<Path>C:\\R&D\\t.dat")
+    (found,) = read_source(text.encode()).results
+    assert [one.path for one in found.targets] == ["C:\\R&D\\t.dat"]
+    (tmp_path / "stdout").write_text(text)
+    load = read_load(["-L", "-b4K", "t.dat"])
+    span = DiskspdExe("", "2.2.0").measured(load, tmp_path, ToolRun(0, ""))
+    assert span.failure is None
+    assert found.read is not None
+    assert span.threads[0]["targets"][0]["read"]["ios"] == found.read.ios
+    with pytest.raises(ImportFormatError, match="damaged"):
+        read_source(text.replace("R&D", "R&D;").encode())
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"),
+    [("utf-16", "utf-16"), ("windows-1252", "cp1252"), ("ISO-8859-1", "latin-1")],
+)
+def test_the_declared_encoding_was_taken_for_another(declared: str, encoding: str) -> None:
+    head = f'<?xml version="1.0" encoding="{declared}"?>\n'
+    text = head + XML.replace("t.dat", "größe.dat")
+    for source in (text.encode(encoding), text.encode()):
+        (found,) = read_source(source).results
+        assert [one.path for one in found.targets] == ["größe.dat"]
+
+
+def test_cpus_of_two_groups_had_the_same_label() -> None:
+    before, mark, behind = XML.partition("<Id>1</Id>")
+    place = before.rindex("<Group>0</Group>")
+    before = before[:place] + before[place:].replace("<Group>0", "<Group>1")
+    text = before + mark.replace("1", "0") + behind
+    (found,) = read_source(text.encode()).results
+    assert [cpu.label for cpu in found.cpus] == ["0/0", "1/0"]
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e400"])
+def test_a_rate_that_no_figure_holds_was_kept(value: str) -> None:
+    text = re.sub(r' Read="[0-9]+"', f' Read="{value}"', XML, count=1)
+    with pytest.raises(ImportFormatError, match=f"Read is '{value}'"):
+        read_source(text.encode())
+
+
+def test_a_span_without_threads_had_an_empty_note() -> None:
+    text = re.sub(r"<Thread>.*</Thread>", "", XML, flags=re.DOTALL)
+    (found,) = read_source(text.encode()).results
+    assert (found.total, found.complete) == (None, False)
+    assert "no threads" in found.notes[0]
+
+
+def test_settings_of_xml_that_no_field_holds_were_lost() -> None:
+    """The text kept them: hints of access, caches and the range."""
+    one = "<BaseFileOffset>0</BaseFileOffset>"
+    text = XML.replace(one, "<BaseFileOffset>1048576</BaseFileOffset>")
+    hints = "<DisableOSCache>true</DisableOSCache><RandomAccess>true"
+    text = text.replace("<RandomAccess>false", hints)
+    (found,) = read_source(text.encode()).results
+    names = ("BaseFileOffset", "RandomAccess", "DisableOSCache", "Random")
+    assert [found.options[name] for name in names] == ["1048576", "true", "true", "4096"]
+    assert "SequentialScan" not in found.options
+    (two,) = read(RUNS / "11-multi-target-xml.xml").results
+    assert two.options["FileSize"] == "8388608"

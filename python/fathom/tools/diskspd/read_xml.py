@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fathom import _packages
 from fathom._numbers import MOST_WHOLE, whole_number
@@ -29,10 +29,11 @@ from fathom.imported.model import (
 )
 from fathom.tools._lines import nanoseconds
 from fathom.tools.diskspd._tables import WHAT
+from fathom.tools.diskspd._well_formed import well_formed
 from fathom.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -43,14 +44,33 @@ _NOTE = (
     "DiskSpd's XML tells no rates: IOPS and MiB/s are its counts divided by the test time, which "
     "it rounds to 10 ms."
 )
-# DiskSpd 2.2 itself writes <unknown> into an attribute without escaping it.
-_UNESCAPED = re.compile(rb'="<([^"<>]*)>"')
 _BEGIN = re.compile(
     r"^[. \t]*((?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE.{0,4000}?>\s*)?<Results[\s>])",
     re.MULTILINE | re.DOTALL,
 )
 _NO_RESULT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
+# What was declared was decoded before, and no declaration says what the text is now.
+_DECLARATION = re.compile(r"\A<\?xml[^>]*>")
+_ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
+_SINGLE_BYTES = {
+    "iso-8859-1": "latin-1",
+    "latin1": "latin-1",
+    "windows-1252": "cp1252",
+    "cp1252": "cp1252",
+}
 _PERCENTS = ("UsagePercent", "UserPercent", "KernelPercent", "IdlePercent")
+_IN_FIELDS = {
+    "BlockSize",
+    "Duration",
+    "Path",
+    "RandomRatio",
+    "RequestCount",
+    "Targets",
+    "ThreadCount",
+    "Warmup",
+    "WriteRatio",
+}
+_OFF = {"", "0", "false"}
 _ENDS = (0.0, 100.0)
 _SHOWN = 40
 
@@ -69,7 +89,7 @@ def read_diskspd_xml(data: bytes) -> Reading:
         If it is no XML, or not DiskSpd's, or declares a document type.
 
     """
-    text = data.decode("utf-8", "replace")
+    text = _text(data)
     results: list[ImportedResult] = []
     unparsed: list[UnparsedLine] = []
     end = 0
@@ -85,8 +105,18 @@ def read_diskspd_xml(data: bytes) -> Reading:
     return Reading(tuple(results), (*unparsed, *_passed_over(text, end, len(text))))
 
 
+def _text(data: bytes) -> str:
+    """Return a text of UTF-8, or of what its declaration names."""
+    declared = _ENCODING.match(data)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        name = declared[1].decode().lower() if declared else ""
+        return data.decode(_SINGLE_BYTES.get(name, "utf-8"), "replace")
+
+
 def _document(text: str, lines: tuple[int, int]) -> list[ImportedResult]:
-    root = _root(text.encode())
+    root = _root(text)
     profiles = root.findall("Profile/TimeSpans/TimeSpan")
     return [
         _result(root, span, profiles[index] if index < len(profiles) else None, index + 1, lines)
@@ -105,15 +135,15 @@ def _passed_over(text: str, start: int, end: int) -> list[UnparsedLine]:
     ]
 
 
-def _root(data: bytes) -> _Element:
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+def _root(text: str) -> _Element:
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ImportFormatError("this XML declares a document type, which DiskSpd's never does")
     parser = _packages.etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False
     )
     try:
         return _packages.etree.fromstring(
-            _UNESCAPED.sub(rb'="&lt;\1&gt;"', data.lstrip(b". \t\r\n\xef\xbb\xbf").rstrip()), parser
+            well_formed(_DECLARATION.sub("", text).strip()).encode(), parser
         )
     except (_packages.etree.XMLSyntaxError, ValueError) as error:
         raise ImportFormatError(f"this XML is damaged or cut off: {error}") from error
@@ -149,16 +179,15 @@ def _result(
         total=total,
         sync=_operations(root, "Sync", number, measured_s),
         trim=_operations(root, "Trim", number, measured_s),
-        cpus=tuple(
-            _cpu(cpu, str(cpu.findtext("Id"))) for cpu in span.findall("CpuUtilization/CPU")
-        ),
+        cpus=_cpus(span.findall("CpuUtilization/CPU")),
         cpu_average=next(
             (_cpu(cpu, "avg.") for cpu in span.findall("CpuUtilization/Average")), None
         ),
         rows=tuple(_rows(span)),
         series=tuple(_series(span.find("Iops"))),
-        complete=span.find("Error") is None,
-        notes=(_NOTE,) if span.find("Thread") is not None else (span.findtext("Error") or "",),
+        complete=span.find("Error") is None and span.find("Thread") is not None,
+        options=_settings(profile),
+        notes=(_NOTE,) if span.find("Thread") is not None else _no_result(span),
         lines=lines,
     )
 
@@ -256,6 +285,37 @@ def _load(profile: _Element | None, span: _Element) -> ImportedLoad:
     )
 
 
+def _settings(profile: _Element | None) -> dict[str, Any]:
+    """Return what stands in no other field; where targets differ, a text for each."""
+    if profile is None:
+        return {}
+    found: dict[str, Any] = _set_elements(profile)
+    targets = [_set_elements(target) for target in profile.findall("Targets/Target")]
+    for name in dict.fromkeys(name for target in targets for name in target):
+        texts = [target.get(name, "") for target in targets]
+        found[name] = texts[0] if len(set(texts)) == 1 else texts
+    return found
+
+
+def _set_elements(element: _Element) -> dict[str, str]:
+    """Return the settings of a time span or a target that are not off."""
+    found: dict[str, list[str]] = {}
+    for child in element.iterchildren("*"):
+        for leaf in child.iter("*"):
+            if child.tag in _IN_FIELDS or len(leaf):
+                continue
+            names = map(str, leaf.keys())
+            facts = [*(f"{name}={leaf.get(name)}" for name in names), leaf.text or ""]
+            found.setdefault(child.tag, []).append(" ".join(facts).strip())
+    texts = {name: ", ".join(parts) for name, parts in found.items()}
+    return {name: text for name, text in texts.items() if text not in _OFF}
+
+
+def _no_result(span: _Element) -> tuple[str, ...]:
+    error = span.findtext("Error")
+    return (error,) if error else ("This time span has no threads, and so no figures.",)
+
+
 def _targets(span: _Element, profile: _Element | None) -> tuple[ImportedTarget, ...]:
     sizes: dict[str, int | None] = {}
     if profile is not None:
@@ -280,12 +340,12 @@ def _rows(span: _Element) -> Iterator[ImportedRow]:
 def _series(iops: _Element | None) -> Iterator[ImportedSeries]:
     """Return the intervals of ``-D``: their rates are I/Os per second, whatever their length."""
     buckets = [] if iops is None else iops.findall("Bucket")
-    ends_s = [float(bucket.get("SampleMillisecond") or 0) / 1000 for bucket in buckets]
+    ends_s = [_attribute(bucket, "SampleMillisecond") / 1000 for bucket in buckets]
     gaps = {round(end - start, 6) for start, end in zip([0.0, *ends_s], ends_s, strict=False)}
     interval_s = gaps.pop() if len(gaps) == 1 else None
     for name in ("Read", "Write", "Total"):
         rates = [
-            (end, float(bucket.get(name) or 0)) for end, bucket in zip(ends_s, buckets, strict=True)
+            (end, _attribute(bucket, name)) for end, bucket in zip(ends_s, buckets, strict=True)
         ]
         if rates:
             yield ImportedSeries("iops", name.lower(), interval_s, tuple(rates))
@@ -296,6 +356,16 @@ def _series(iops: _Element | None) -> Iterator[ImportedSeries]:
         ]
         if means:
             yield ImportedSeries("latency_ns", name.lower(), interval_s, tuple(means))
+
+
+def _cpus(found: Sequence[_Element]) -> tuple[ImportedCpu, ...]:
+    """Return the rows of the CPUs, whose numbers count within their groups."""
+    groups = [cpu.findtext("Group") or "0" for cpu in found]
+    numbers = [cpu.findtext("Id") or "" for cpu in found]
+    labels = [f"{group}/{number}" for group, number in zip(groups, numbers, strict=True)]
+    if len(set(groups)) <= 1:
+        labels = numbers
+    return tuple(_cpu(cpu, label) for cpu, label in zip(found, labels, strict=True))
 
 
 def _cpu(found: _Element, label: str) -> ImportedCpu:
@@ -314,14 +384,20 @@ def _sum(span: _Element, name: str) -> int | None:
 
 def _number(element: _Element, name: str) -> float | None:
     text = element.findtext(name)
-    if text is None:
-        return None
+    return None if text is None else _finite(f"<{name}>", text)
+
+
+def _attribute(element: _Element, name: str) -> float:
+    return _finite(f"{element.tag} {name}", element.get(name) or "0")
+
+
+def _finite(name: str, text: str) -> float:
     try:
         found = Decimal(text)
     except InvalidOperation:
-        raise ImportFormatError(f"this XML is damaged: <{name}> is {text!r}") from None
+        found = Decimal("NaN")
     if not found.is_finite() or abs(found) > MOST_WHOLE:
-        raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
+        raise ImportFormatError(f"this XML is damaged: {name} is {text[:_SHOWN]!r}")
     return float(found)
 
 

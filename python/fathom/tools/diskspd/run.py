@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
 from fathom.tools._process import told_by
+from fathom.tools.diskspd._well_formed import well_formed
 from fathom.tools.foreign import ToolSpan
 from fathom.units import NS_PER_MS, NS_PER_S
 
@@ -131,7 +132,8 @@ def _span(said: str) -> ET.Element:
     """
     try:
         # It comes from the program that the user named.
-        results = ET.fromstring(said[max(said.find("<Results"), 0) :].strip())  # noqa: S314
+        text = well_formed(said[max(said.find("<Results"), 0) :].strip())
+        results = ET.fromstring(text)  # noqa: S314
     except ET.ParseError as error:
         raise ValueError(f"its XML is damaged: {error}") from error
     span = results.find("TimeSpan")
