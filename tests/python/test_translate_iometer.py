@@ -89,6 +89,33 @@ def test_the_terms_come_back() -> None:
         assert not [note for note in notes if note.changes_load]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "setting"),
+    [
+        ("-r -w40 --read-block-mix=4K:100 --write-block-mix=8K:100 x", "--read-block-mix"),
+        ("-r -w40 --compress=50 x", "--compress"),
+        ("-r -w40 --dedupe=0 x", "--dedupe"),
+        ("-r -B1000 x", "-B"),
+        ("-r -F2 -O4 x y", "-O"),
+    ],
+)
+def test_what_iometer_cannot_say_was_left_out_in_silence(arguments: str, setting: str) -> None:
+    _, notes = iometer_terms(read_load(f"-Su {arguments}".split()))
+    assert setting in [note.setting for note in notes if note.changes_load]
+
+
+def test_data_and_what_surrounds_a_load_had_no_words_of_iometer() -> None:
+    for option, kind in (("-Z", "Repeating bytes"), ("-Z1M", "Pseudo random")):
+        terms, _ = iometer_terms(read_load(["-Su", "-w100", option, "x"]))
+        assert f"Write IO Data Pattern: {kind}\n" in terms
+    terms, notes = iometer_terms(
+        read_load(["-Su", "-r", "-w9", "-Zr", "-a0", "-l", "-I1", "-F2", "x", "y"])
+    )
+    assert "Write IO Data Pattern: Full random\n" in terms
+    assert [note.setting for note in notes] == ["-F", "-a", "-l", "-I"]
+    assert not any(note.changes_load for note in notes)
+
+
 def test_the_command_reads_a_configuration_and_tells_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "old.icf"
     path.write_text(PLAIN)

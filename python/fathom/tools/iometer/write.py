@@ -24,7 +24,8 @@ def iometer_terms(load: Load) -> tuple[str, list[Note]]:
     blocks = []
     for span in load.profile["time_spans"]:
         for target in span["targets"]:
-            terms = {**_topology(span, target), **_specification(target), **_setup(span)}
+            terms = {**_topology(span, target), **_specification(target)}
+            terms |= {**_pattern(target), **_setup(span)}
             blocks.append("\n".join(f"{name}: {value}" for name, value in terms.items()))
             _take_notes(load, span, target, notes)
     return "\n\n".join(blocks) + "\n", notes.found
@@ -64,6 +65,15 @@ def _specification(target: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _pattern(target: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is written, unless it is what DiskSpd writes unasked."""
+    data = target["write_data"]
+    kind = "Repeating bytes" if data["source"] == "zero" else "Pseudo random"
+    kind = "Full random" if data["fresh_random"] else kind
+    is_plain = data["source"] == "counting_pattern" and not data["fresh_random"]
+    return {} if is_plain else {"Write IO Data Pattern": kind}
+
+
 def _setup(span: Mapping[str, Any]) -> dict[str, str]:
     return {"Run Time": f"{span['duration_s']} s", "Ramp Up Time": f"{span['warm_up_s']} s"}
 
@@ -73,6 +83,7 @@ def _take_notes(
 ) -> None:
     access, more = target["access"], target["extensions"]
     is_walk = not access["random_percent"]
+    is_shared = span["thread_count"] and len(span["targets"]) > 1
     lacking = (
         (target["caching"] != "unbuffered", "-S", "goes past the cache of the system, always"),
         (target["write_through"], "-Sw", "does not write through"),
@@ -86,6 +97,13 @@ def _take_notes(
         (span["cool_down_s"], "-C", "has no load behind the measured time"),
         (more["read_pattern"], "--read-pattern", "has one order for reads and writes"),
         (more["write_pattern"], "--write-pattern", "has one order for reads and writes"),
+        (more["read_block_mix"], "--read-block-mix", "has one mix of sizes for reads and writes"),
+        (more["write_block_mix"], "--write-block-mix", "has one mix of sizes for reads and writes"),
+        (more["compress_percent"] is not None, "--compress", "chooses the data by its pattern"),
+        (more["dedupe_percent"] is not None, "--dedupe", "chooses the data by its pattern"),
+        (target["base_bytes"] % _SECTOR_BYTES, "-B", "begins at a sector of 512 bytes"),
+        (is_shared and span["request_count"], "-O", "counts outstanding I/Os for each target"),
+        (target["thread_targets"] or target["weight"] != 1, "Weight", "has no weights of targets"),
         (more["sync"], "--fsync", "has no syncs"),
         (more["trim_percent"], "--trim", "has no trims"),
         (more["ratio"] == "exact", "--ratio=exact", "draws the direction of each I/O"),
@@ -93,8 +111,28 @@ def _take_notes(
     for applies, setting, words in lacking:
         if applies:
             notes.load(setting, f"Iometer {words}")
+    _remark_beside(span, target, notes)
     for setting in option_words(load.options):
         if not setting.startswith(("--rate", "--skew")):
             notes.load(setting, "Iometer has no such setting")
     if any(value is not None and value is not False for value in span["stop"].values()):
         notes.remark("--stop-", "Iometer ends by time alone")
+
+
+def _remark_beside(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) -> None:
+    """Note what the device does not see."""
+    if span["thread_count"] and len(span["targets"]) > 1:
+        notes.remark("-F", "the workers are the same for all targets: assign each to all of them")
+    beside = (
+        (span["cpus"] or any(span["cpu_order"].values()), "-a", "leaves its workers to the system"),
+        (target["large_pages"], "-l", "has no large pages"),
+        (target["priority"] != "normal", "-I", "has no priorities"),
+        (
+            any(value is not None for value in span["faults"].values()),
+            "--on-error",
+            "counts errors",
+        ),
+    )
+    for applies, setting, words in beside:
+        if applies:
+            notes.remark(setting, f"Iometer {words}")
