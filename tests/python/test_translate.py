@@ -377,3 +377,32 @@ def test_the_load_of_a_saved_run_is_exported(tmp_path: Path) -> None:
     assert fathom.parse([f"-X{path}"]) == fathom.parse(arguments)
     again = command(str(run_id), "--format", "xml", "-o", str(path), verb="export")
     assert (again.returncode, "--overwrite" in again.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_profile_that_powershell_redirected_was_no_text(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.xml"
+    text = fathom._fathom.profile_xml_of(["-b4K", "größe.dat"])
+    path.write_bytes(f"\n{text}".encode(encoding))
+    if encoding.endswith("e"):
+        # Without a mark it is known by its first character.
+        path.write_bytes(text.encode(encoding))
+    done = commands.command("translate", "--to", "diskspd", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("-W5 'größe.dat'\n")
+
+
+def test_a_profile_of_a_declared_code_page_was_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "page.xml"
+    text = fathom._fathom.profile_xml_of(["-b4K", "größe.dat"])
+    path.write_bytes(f'<?xml version="1.0" encoding="windows-1252"?>\n{text}'.encode("cp1252"))
+    done = commands.command("translate", "--to", "diskspd", path)
+    assert done.stdout.endswith("-W5 'größe.dat'\n")
+
+
+def test_a_configuration_of_utf_16_was_no_text(tmp_path: Path) -> None:
+    plain = Path(__file__).parent / "data/import/iometer.icf"
+    wide = tmp_path / "wide.icf"
+    wide.write_bytes(plain.read_text().encode("utf-16"))
+    found = [commands.command("translate", path).stdout for path in (plain, wide)]
+    assert found[0] == found[1] != ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 import shlex
 from dataclasses import asdict
 from enum import StrEnum
@@ -12,7 +14,7 @@ import typer
 
 import fathom
 from fathom import tools
-from fathom._files import read_text
+from fathom._files import read_bytes
 from fathom._finite import json_words
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import JsonOption, exit_code, fail
@@ -29,6 +31,8 @@ __all__ = ["FormChoice", "loads_of_text", "show_notes", "translate", "written"]
 _MOST_MIB = 16
 # What an editor may have put before the first word.
 _BEFORE_TEXT = "\ufeff \t\r\n"
+# The first "<" of UTF-8 or UTF-16, with a mark or without.
+_IS_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:[ \t\r\n]\0?|\0[ \t\r\n])*\0?<")
 
 
 class FormChoice(StrEnum):
@@ -127,10 +131,11 @@ def _of_jobs(jobs: Sequence[FioJob]) -> tuple[list[Load], list[Note], bool]:
 
 def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
     """Read a file by its content: DiskSpd's XML, Iometer's configuration, or fio's sections."""
-    text = _text(path)
-    if text.lstrip(_BEFORE_TEXT).startswith("<"):
+    content = _content(path)
+    if _IS_XML.match(content):
+        # The engine knows the encodings that a profile may have.
         return [tools.read_load([f"-X{path}"])], [], False
-    found = loads_of_text(text)
+    found = loads_of_text(_decoded(path, content))
     if found is None:
         raise fathom.InvalidRequestError(
             f"{path} is neither a fio job file nor a DiskSpd profile or an Iometer configuration; "
@@ -160,10 +165,21 @@ def loads_of_text(text: str) -> tuple[list[Load], list[Note], bool] | None:
 
 
 def _text(path: Path) -> str:
+    return _decoded(path, _content(path))
+
+
+def _content(path: Path) -> bytes:
     try:
-        return read_text(path, most_mib=_MOST_MIB)
+        return read_bytes(path, most_mib=_MOST_MIB)
     except OSError as error:
         raise fathom.InvalidRequestError(f"{path}: {error.strerror or error}") from error
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    """Return a text of UTF-8, or of UTF-16 with its mark, as Windows PowerShell redirects it."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if is_wide else "utf-8")
     except UnicodeDecodeError:
         raise fathom.InvalidRequestError(
             f"{path} is no text: write an argument such as -b4K before a target"
