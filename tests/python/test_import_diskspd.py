@@ -376,3 +376,13 @@ def test_settings_of_xml_that_no_field_holds_were_lost() -> None:
     assert "SequentialScan" not in found.options
     (two,) = read(RUNS / "11-multi-target-xml.xml").results
     assert two.options["FileSize"] == "8388608"
+
+
+def test_a_table_that_is_cut_off_was_left_out_in_silence() -> None:
+    text = (RUNS / "10-multi-target.txt").read_text()
+    place = text.index("total:", text.index("Read IO"))
+    (found,) = read_source(text[:place].encode()).results
+    assert found.total is not None
+    assert found.read is None
+    assert found.notes == ("Read IO: the source ends, or is damaged, before the total.",)
+    assert read_source(text.encode()).results[0].notes == ()

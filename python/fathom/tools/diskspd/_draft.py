@@ -50,6 +50,7 @@ class Draft:
     measured_s: float | None = None
     threads: int | None = None
     is_interrupted: bool = False
+    begun: set[str] = field(default_factory=set)
     directions: dict[str, ImportedDirection] = field(default_factory=dict)
     rows: list[ImportedRow] = field(default_factory=list)
     places: dict[tuple[str, str, int], int] = field(default_factory=dict)
@@ -88,6 +89,9 @@ class Draft:
         found = {name: self._direction(name) for name in (*_SHOWN, "sync", "trim")}
         if found["total"] is None:
             found["total"] = self._only_direction(found, load.write_percent)
+        if cut := [name for name in _SHOWN if name in self.begun and name not in self.directions]:
+            tables = " and ".join(f"{name.capitalize()} IO" for name in cut)
+            self.notes.append(f"{tables}: the source ends, or is damaged, before the total.")
         system = self.head.system
         first, last = min(self.lines), max(self.lines)
         if first > max(self.head.lines, default=first) and self.span == 1:

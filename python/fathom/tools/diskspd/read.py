@@ -238,7 +238,7 @@ class _Reader:
             # A second table of the same kind is of another result.
             if self.direction in self._draft().directions:
                 self._begin_head()
-                self._draft()
+            self._draft().begun.add(self.direction)
             self.mode, self.columns = "io", ()
         elif match := _ABOUT.fullmatch(text):
             self.about = match[2] or (match[1] or "").strip() or None
