@@ -386,3 +386,75 @@ def test_a_table_that_is_cut_off_was_left_out_in_silence() -> None:
     assert found.read is None
     assert found.notes == ("Read IO: the source ends, or is damaged, before the total.",)
     assert read_source(text.encode()).results[0].notes == ()
+
+
+# What our own text has behind all results of a run, of both time spans.
+BEHIND = """
+Response times of timespan {number}:
+  %-ile |  Read (ms) | Write (ms) | Total (ms)
+----------------------------------------------
+    min |      0.00{number} |        N/A |      0.004
+Response time counts from the scheduled start of each I/O, service time (the latency above) from \
+its submission:
+an I/O that had to wait for its turn behind a slow one shows it only in its response time. Means: \
+0.257 ms and 0.045 ms.
+
+Ends of timespan {number}:
+operation | in flight: start |    end | oldest (s) | not issued | oldest (s) | in latency
+-----------------------------------------------------------------------------------------
+read      |                2 |      2 |      0.001 |          0 |      0.000 |          2
+
+Syncs and trims of timespan {number}, not part of the I/Os above:
+type   |     bytes     |   count   |   per s    |  AvgLat  |   p50   |  p99   |  p99.9  |  max (ms)
+----------------------------------------------------------------------------------------------------
+sync   |       0 | 628{number} |    6281.00 |    0.22{number} |   0.186 |  1.843 |   4.274 |     4.868
+
+Errors of timespan {number}; failed I/Os are not part of the I/Os above:
+operation | kind         |   measured   |   outside    | target
+-------------------------------------------------------------------------------
+read      | medium error |            1 |            0 | t.dat
+
+I/Os of timespan {number} that have not come back: 1
+thread | operation |       offset       |   bytes    | since start (s) | waited (s) | target
+----------------------------------------------------------------------------------------------------
+     0 | read      |               4096 |       4096 |           1.000 |      0.500 | t.dat
+
+Beneath timespan {number}: I/Os that were requested, and those that layers saw of everybody
+layer          |     reads    |    read bytes   |    merged    |    writes    |  bytes written  |
+----------------------------------------------------------------------------------------------------
+asked of t.dat |        25105 |       102830080 |              |        25130 |       102932480 |
+ext4           | not counted: a file system
+pressure: something waited 0.40 s for I/O and 0.00 s for memory
+
+Network of timespan {number}:
+nbd://host/disk
+  protocol:    NBD, not encrypted
+"""
+
+
+def test_sections_of_our_own_text_were_unknown_or_of_the_last_time_span() -> None:
+    text = (RUNS / "57-X-two-timespans.txt").read_text()
+    head = "Results for timespan 1:\n" + "*" * 79 + "\n"
+    text = text.replace(head, f"{head}Not a device's figures: t.dat: Of 5 reads, 0 bytes.\n")
+    text += "".join(BEHIND.format(number=number) for number in (1, 2))
+    text += (
+        "\nEngine: io_uring\n    chosen with reads before the load: aio 3 IOPS, io_uring 4 IOPS\n"
+    )
+    text += "CPU time per I/O of timespan 1: 1.36 µs in this tool\n"
+    reading = read_source(text.encode())
+    assert not reading.unparsed
+    for number, found in enumerate(reading.results, start=1):
+        assert found.sync is not None
+        assert found.sync.latency is not None
+        assert (found.sync.ios, found.sync.latency.mean_ns) == (
+            6280 + number,
+            220000 + number * 1000,
+        )
+        response = found.options["latencies (ms): Response times"]
+        assert response["read"] == {"min": f"0.00{number}"}
+        for section in ("Ends of", "Errors of", "I/Os of", "Beneath", "Network of"):
+            assert len(found.options[f"{section} timespan {number}"]) > 1
+            assert f"{section} timespan {3 - number}" not in found.options
+        assert found.options["cpu count"] == "2"
+    assert "Not a device's figures" in reading.results[0].options
+    assert reading.results[0].options["CPU time per I/O"] == ["1.36 µs in this tool"]

@@ -31,6 +31,7 @@ class Head:
 
     command_line: str = ""
     spans: dict[int, Settings] = field(default_factory=dict)
+    host: Settings = field(default_factory=Settings)
     system: dict[str, str] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
     is_used: bool = False
@@ -116,7 +117,7 @@ class Draft:
             cpu_average=self.cpu_average,
             rows=tuple(self.rows),
             complete=not self.is_interrupted,
-            options=settings.more | system | self.more,
+            options=settings.more | self.head.host.more | system | self.more,
             notes=tuple(self.notes),
             lines=(first, last),
         )

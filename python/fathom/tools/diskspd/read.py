@@ -44,9 +44,13 @@ _LOG = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*")
 _TOTALS = re.compile(r"(?:type|write|read|total) ?\|(.*)")
 _OTHERS = re.compile(r"(sync|trim) ?\|(.*)")
 _TAIL = re.compile(
-    r"(Engine|CPU time per I/O|Warnings|Verification|The first faults|End of timespan \d+|ETW)\b"
-    r".*:.*"
+    r"(Engine|CPU time per I/O|Warnings|Verification|The first faults|ETW|Not a device's figures|"
+    r"chosen with reads before the load|"
+    r"(?:End of|Ends of|Beneath|Errors of|Network of|I/Os of) timespan [0-9]{1,9})\b.*:.*"
 )
+# Sections whose title has words behind its colon.
+_TITLED = ("Verification", "Beneath", "I/Os of")
+_SPAN = re.compile(r"[^:;]*\btimespan ([0-9]{1,9})\b")
 _RESPONSE = re.compile(r"Response time counts from .*|an I/O that had to wait .*")
 _FACTS = re.compile(
     r"(actual test time|thread count|proc count|request count|total test time):"
@@ -61,6 +65,7 @@ _MODES = {
     "Wait Statistics": "waits",
     "Effective IO Distributions": "places",
 }
+_HEADS = ("head", "system")
 _OTHERS_TITLE = "Syncs and trims of timespan"
 
 
@@ -89,6 +94,8 @@ class _Reader:
         self.percent_columns: list[str] = []
         self.about: str | None = None
         self.tail = ""
+        # The result that a section behind all of them is about.
+        self.behind: Draft | None = None
         # What verbose runs say before and between results.
         self.log: set[int] = set()
 
@@ -120,6 +127,7 @@ class _Reader:
         line = self.lines[at]
         if is_rule(line.text):
             if not line.text:
+                self.behind = None
                 self.tail = "" if self.tail != "ETW" else self.tail
             return 1
         if _LOG.fullmatch(line.text):
@@ -165,24 +173,35 @@ class _Reader:
             return True
         if any(rule(text) for rule in rules):
             return True
+        if self.mode == "system":
+            return read_setting(self.head.host, text)
         return self.mode == "head" and read_setting(self.head.span(self.span), text)
 
     def _draft(self) -> Draft:
         """Return the result under way; a bare table begins one."""
+        if self.behind is not None:
+            return self.behind
         if not self.drafts or self.drafts[-1].head is not self.head:
             self._begin_draft(1)
         return self.drafts[-1]
 
+    def _turn_to(self, title: str) -> None:
+        """Take what follows for the time span that a title of our own text names."""
+        found = _SPAN.match(title)
+        own = [draft for draft in self.drafts if draft.head is self.head]
+        named = (draft for draft in own if found and draft.span == int(found[1]))
+        self.behind = next(named, None)
+
     def _begin_draft(self, span: int) -> None:
         self.head.is_used = True
         self.drafts.append(Draft(self.head, span, lines=[]))
-        self.mode, self.tail = "", ""
+        self.mode, self.tail, self.behind = "", "", None
 
     def _begin_head(self) -> None:
         if self.head.is_used or self.head.spans:
             self.head = Head()
             self.heads.append(self.head)
-        self.mode, self.span, self.tail = "head", 1, ""
+        self.mode, self.span, self.tail, self.behind = "head", 1, "", None
 
     def _begins(self, text: str) -> bool:
         """Take what begins a head or a result."""
@@ -206,9 +225,9 @@ class _Reader:
     def _fact(self, text: str) -> bool:
         """Take a line of the head of results, or of the system."""
         if text == "System information:":
-            self.mode = "head"
+            self.mode = "system"
             return True
-        if self.mode == "head":
+        if self.mode in _HEADS:
             if match := re.fullmatch(r"timespan: ?([0-9]{1,9})", text):
                 self.span = int(match[1])
                 self.head.span(self.span)
@@ -242,6 +261,8 @@ class _Reader:
             self.mode, self.columns = "io", ()
         elif match := _ABOUT.fullmatch(text):
             self.about = match[2] or (match[1] or "").strip() or None
+            if match[2]:
+                self._turn_to(text)
             self.mode = "percentiles"
         elif match := _PERCENT_HEAD.fullmatch(text):
             cells = [cell.split("(")[0].strip().lower() for cell in match[1].split("|")]
@@ -250,6 +271,8 @@ class _Reader:
             self.percent_columns, self.mode = cells, "percentiles"
         elif text in _MODES or text.startswith(_OTHERS_TITLE):
             self.mode = _MODES.get(text, "others")
+            if self.mode == "others":
+                self._turn_to(text)
         else:
             return self._cpu_head(text) or self._columns(text)
         return True
@@ -380,13 +403,14 @@ class _Reader:
 
     def _tails(self, text: str) -> bool:
         """Take what our own text, and DiskSpd's of traced events, has behind the tables."""
-        match = _TAIL.fullmatch(text) if self.drafts and self.mode != "head" else None
+        match = _TAIL.fullmatch(text) if self.drafts and self.mode not in _HEADS else None
         if match is None:
             return False
         self.mode = ""
+        self._turn_to(text)
         name, _, rest = text.partition(":")
         self._draft().more.setdefault(match[1], []).append(rest.strip() or name)
-        self.tail = match[1] if not rest.strip() or match[1] == "Verification" else ""
+        self.tail = match[1] if not rest.strip() or match[1].startswith(_TITLED) else ""
         return True
 
 
