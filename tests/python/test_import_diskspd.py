@@ -407,7 +407,7 @@ read      |                2 |      2 |      0.001 |          0 |      0.000 |  
 Syncs and trims of timespan {number}, not part of the I/Os above:
 type   |     bytes     |   count   |   per s    |  AvgLat  |   p50   |  p99   |  p99.9  |  max (ms)
 ----------------------------------------------------------------------------------------------------
-sync   |       0 | 628{number} |    6281.00 |    0.22{number} |   0.186 |  1.843 |   4.274 |     4.868
+sync   |       0 | 628{number} |    6281.00 |    0.22{number} |   0.186 |  1.843 |   4.274 |  4.868
 
 Errors of timespan {number}; failed I/Os are not part of the I/Os above:
 operation | kind         |   measured   |   outside    | target
@@ -458,3 +458,36 @@ def test_sections_of_our_own_text_were_unknown_or_of_the_last_time_span() -> Non
         assert found.options["cpu count"] == "2"
     assert "Not a device's figures" in reading.results[0].options
     assert reading.results[0].options["CPU time per I/O"] == ["1.36 µs in this tool"]
+
+
+MIXES = [
+    ("--block-mix=4K:60,8K:40", (None, 100)),
+    ("--read-block-mix=4K:60,8K:40", (None, 100)),
+    ("--write-pattern=sequential,range=0:1G", (65536, None)),
+    ("--read-pattern=random,block=8K", (None, None)),
+    ("--compress=50", (65536, 100)),
+]
+
+
+@pytest.mark.parametrize(("mix", "load"), MIXES)
+def test_one_block_size_was_told_of_a_mix_of_several(
+    mix: str, load: tuple[int | None, int | None]
+) -> None:
+    """The text, the XML and the command line alone say it, each in its own form."""
+    arguments = ["-w40", "-r", mix, "t.dat"]
+    profile = fathom._fathom.profile_xml_of(arguments)
+    place = XML.index("<Profile>")
+    shown = XML[:place] + profile + XML[XML.index("</Profile>") + len("</Profile>") :]
+    command = f"Command Line: diskspd {' '.join(arguments)}\n"
+    text = (RUNS / "03-plain-read.txt").read_text()
+    table = text[text.index("Results for timespan") :]
+    for source in (shown, command + table):
+        (found,) = read_source(source.encode()).results
+        assert (found.load.block_bytes, found.load.random_percent) == load
+
+
+def test_dots_of_progress_before_a_line_of_the_log_were_a_line_of_no_tool() -> None:
+    log = "....2026-11-30T09:23:50: stopped measurements\n"
+    for name in ("03-plain-read.txt", "04-plain-read-xml.xml"):
+        reading = read_source(f"{log}{(RUNS / name).read_text()}".encode())
+        assert (len(reading.results), reading.unparsed) == (1, ())

@@ -18,10 +18,11 @@ from fathom.tools._lines import bytes_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Settings", "command_settings", "read_setting"]
+__all__ = ["Settings", "command_settings", "mixed_by", "read_setting"]
 
 _T = TypeVar("_T")
 _PERCENT = 100.0
+_BLOCKS, _PLACES = "block_bytes", "random_percent"
 # Sentences without a value. They change no figure of a load, and are kept as they stand.
 _SENTENCES = re.compile(
     r"(?:using|measuring|gathering IOPS|software|hardware|local software|memory mapped|"
@@ -51,6 +52,8 @@ class Settings:
     random_percent: list[float] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
+    # What differs among the I/Os of one target, so that no one figure says it.
+    mixed: set[str] = field(default_factory=set)
 
     def load(self, told: Settings) -> ImportedLoad:
         """Return the load; what is missing here is taken from a command line's settings."""
@@ -59,12 +62,16 @@ class Settings:
             values = set(mine or others)
             return values.pop() if len(values) == 1 else None
 
+        mixed = self.mixed | told.mixed
+
         return ImportedLoad(
-            block_bytes=one(self.block_bytes, told.block_bytes),
+            block_bytes=None if _BLOCKS in mixed else one(self.block_bytes, told.block_bytes),
             threads=self.threads if self.threads is not None else told.threads,
             outstanding=one(self.outstanding, told.outstanding),
             write_percent=one(self.write_percent, told.write_percent),
-            random_percent=one(self.random_percent, told.random_percent),
+            random_percent=None
+            if _PLACES in mixed
+            else one(self.random_percent, told.random_percent),
             duration_s=told.duration_s if self.duration_s is None else self.duration_s,
             warm_up_s=told.warm_up_s if self.warm_up_s is None else self.warm_up_s,
         )
@@ -140,10 +147,19 @@ def _option(found: Settings, name: str, value: str) -> None:
         found.write_percent = [float(whole_number(value) or 0)]
     elif name == "-r":
         _random(found, value)
+    elif name == "--":
+        found.mixed |= mixed_by(f"{name}{value}")
     elif name == "-d" and (seconds := whole_number(value)) is not None:
         found.duration_s = float(seconds)
     elif name == "-W" and (seconds := whole_number(value)) is not None:
         found.warm_up_s = float(seconds)
+
+
+def mixed_by(text: str) -> set[str]:
+    """Return what differs among the I/Os of a target by a setting of ours, in any of its forms."""
+    sizes = re.search(r"\bblock[ -](?:sizes|mix)\b|[ ,]block(?:=| size )", text)
+    pattern = re.match(r"pattern of|(?:--)?(?:read|write)-pattern\b", text)
+    return {*([_BLOCKS] if sizes else []), *([_PLACES] if pattern else [])}
 
 
 def _random(found: Settings, value: str) -> None:
@@ -161,6 +177,7 @@ def read_setting(settings: Settings, text: str) -> bool:
         return True
     if _SENTENCES.fullmatch(text) or _DISTRIBUTION.fullmatch(text):
         settings.more.setdefault("settings", []).append(text)
+        settings.mixed |= mixed_by(text)
         return True
     match = _PAIR.fullmatch(text)
     if match is None or match[1].lower() not in _NAMES:

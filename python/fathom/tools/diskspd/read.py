@@ -40,7 +40,8 @@ _TITLE = re.compile(r"(Total|Read|Write) IO", re.IGNORECASE)
 _PERCENT_HEAD = re.compile(r"%-ile ?\|(.*)")
 _PERCENT_ROW = re.compile(r"(min|max|\d+th|\d-nines) ?\|(.*)")
 _ABOUT = re.compile(r"(?:Total l|L)atency distribution:(.*)|total:|(Response times) of .*:")
-_LOG = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*")
+# Dots of progress may stand before it in its line.
+_LOG = re.compile(r"\.*\d{4}-\d\d-\d\dT[\d:.]+: .*")
 _TOTALS = re.compile(r"(?:type|write|read|total) ?\|(.*)")
 _OTHERS = re.compile(r"(sync|trim) ?\|(.*)")
 _TAIL = re.compile(

@@ -28,6 +28,7 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import nanoseconds
+from fathom.tools.diskspd._read_load import mixed_by
 from fathom.tools.diskspd._tables import WHAT
 from fathom.tools.diskspd._well_formed import well_formed
 from fathom.units import MIB
@@ -48,7 +49,7 @@ _BEGIN = re.compile(
     r"^[. \t]*((?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE.{0,4000}?>\s*)?<Results[\s>])",
     re.MULTILINE | re.DOTALL,
 )
-_NO_RESULT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
+_NO_RESULT = re.compile(r"\.*\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
 # What was declared was decoded before, and no declaration says what the text is now.
 _DECLARATION = re.compile(r"\A<\?xml[^>]*>")
 _ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
@@ -270,16 +271,17 @@ def _load(profile: _Element | None, span: _Element) -> ImportedLoad:
         values = {default if value is None else value for value in found}
         return values.pop() if len(values) == 1 else None
 
+    mixed = {part for text in _instructions(profile) for part in mixed_by(text)}
     block, outstanding = one("BlockSize"), one("RequestCount")
     pool = _whole(profile, "RequestCount")
     is_random = [target.find("Random") is not None for target in profile.findall("Targets/Target")]
     place = one("RandomRatio", 100.0) if all(is_random) else None
     return ImportedLoad(
-        block_bytes=None if block is None else round(block),
+        block_bytes=None if block is None or "block_bytes" in mixed else round(block),
         threads=threads,
         outstanding=pool or (None if outstanding is None else round(outstanding)),
         write_percent=one("WriteRatio"),
-        random_percent=place if any(is_random) else 0.0,
+        random_percent=None if "random_percent" in mixed else place if any(is_random) else 0.0,
         duration_s=_number(profile, "Duration"),
         warm_up_s=_number(profile, "Warmup"),
     )
@@ -307,8 +309,17 @@ def _set_elements(element: _Element) -> dict[str, str]:
             names = map(str, leaf.keys())
             facts = [*(f"{name}={leaf.get(name)}" for name in names), leaf.text or ""]
             found.setdefault(child.tag, []).append(" ".join(facts).strip())
+    for instruction in element.iterchildren(_packages.etree.PI):
+        name, _, value = (instruction.text or "").partition(" ")
+        found[name] = [value or "true"]
     texts = {name: ", ".join(parts) for name, parts in found.items()}
     return {name: text for name, text in texts.items() if text not in _OFF}
+
+
+def _instructions(profile: _Element) -> Iterator[str]:
+    """Return the settings of the targets that DiskSpd's schema has no element for."""
+    for target in profile.findall("Targets/Target"):
+        yield from (one.text or "" for one in target.iterchildren(_packages.etree.PI))
 
 
 def _no_result(span: _Element) -> tuple[str, ...]:
