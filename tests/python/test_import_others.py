@@ -86,6 +86,27 @@ def test_iometers_figures_and_terms() -> None:
     assert [row.label for row in found.rows] == ["MANAGER HOST", "WORKER Worker 1", "DISK E: Data"]
 
 
+def test_tests_that_were_appended_had_the_load_and_the_time_of_the_last() -> None:
+    text = (DATA / "iometer.csv").read_text()
+    other = text.replace("8192,100,70,100", "4096,100,50,0").replace("2012-03-04", "2013-05-06")
+    reading = read_source(f"{text}{other}".encode())
+    assert not reading.unparsed
+    loads = [(one.load.block_bytes, one.load.random_percent) for one in reading.results]
+    assert loads == [(8192, 100), (4096, 0)]
+    stamps = [str(one.options["time stamp"]) for one in reading.results]
+    assert stamps == ["2012-03-04 05:06:07:089", "2013-05-06 05:06:07:089"]
+
+
+def test_errors_that_iometer_counted_were_lost() -> None:
+    text = (DATA / "iometer.csv").read_text()
+    (found,) = read_source(
+        text.replace(",210.400000,,,0,0,0,", ",210.400000,,,7,5,2,").encode()
+    ).results
+    assert found.notes == ("Iometer counted 7 errors, 5 of reads and 2 of writes.",)
+    (clean,) = read_source(text.encode()).results
+    assert clean.notes == ()
+
+
 # The columns of 1.1, as its sources write them (``ManagerList::SaveResults``): two kinds of MB/s,
 # and how many I/Os took how long in 21 ranges.
 BINS = (

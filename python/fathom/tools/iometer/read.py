@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._numbers import whole_number
 from fathom.imported.model import (
@@ -43,6 +43,7 @@ _ALL = 100.0
 # Size, share of the accesses, reads and random I/Os: the first cells of a specification.
 _SHARES = 4
 _HEAD = "'Target Type"
+_SPECS = "'Access specifications"
 _SPEC_NAME = "'Access specification name"
 _SPEC_LINE = "'size,% of size"
 _BIN = re.compile(r" ?(?:>= )?[\d.]+ (?:to [\d.]+ )?[um]?S", re.IGNORECASE)
@@ -51,6 +52,15 @@ _RATES = ("MiBps (Binary)", "MBps (Binary)", "MBps")
 _FACTS = {"'Version": "version", "'Time Stamp": "time stamp", "'Test Type,Test Description": "test"}
 
 _Specs = dict[str, list[list[str]]]
+
+
+class _Test(NamedTuple):
+    """The row of a test, and what stood before it: a file may have been appended to."""
+
+    number: int
+    row: dict[str, str]
+    facts: dict[str, str]
+    specs: _Specs
 
 
 def looks_like_iometer_csv(text: str) -> bool:
@@ -66,13 +76,18 @@ def looks_like_iometer_icf(text: str) -> bool:
 def read_iometer_csv(data: bytes) -> Reading:
     """Return one result for each test, with a row for each manager, worker and disk."""
     lines = raw_lines(data.decode("utf-8", "replace"))
-    specs, known = _specs(lines)
+    specs: _Specs = {}
     facts: dict[str, str] = {}
-    tests: list[tuple[int, dict[str, str]]] = []
+    tests: list[_Test] = []
     rows: dict[int, list[dict[str, str]]] = {}
     head: list[str] = []
     unparsed: list[UnparsedLine] = []
+    _all, known = _specs(lines)
+    starts = [at for at, line in enumerate(lines) if line.startswith(_SPECS)]
+    sections = {start: lines[start:end] for start, end in pairwise([*starts, len(lines)])}
     for number, line in enumerate(lines, start=1):
+        if number - 1 in sections:
+            specs, _known = _specs(sections[number - 1])
         cells = _cells(line)
         if cells[:2] == [_HEAD, "Target Name"]:
             head = cells
@@ -82,12 +97,12 @@ def read_iometer_csv(data: bytes) -> Reading:
             continue
         elif head and (row := _row(head, cells)) is not None:
             if cells[0] == "ALL":
-                tests.append((number, row))
+                tests.append(_Test(number, row, dict(facts), specs))
             elif tests:
-                rows.setdefault(tests[-1][0], []).append(row)
+                rows.setdefault(tests[-1].number, []).append(row)
         else:
             unparsed.append(UnparsedLine(number, line, is_within=bool(tests)))
-    results = [_result(row, rows.get(at, []), specs, facts, at) for at, row in tests]
+    results = [_result(test, rows.get(test.number, [])) for test in tests]
     return Reading(tuple(results), tuple(unparsed))
 
 
@@ -121,13 +136,8 @@ _CPU = ("% CPU Utilization", "% User Time", "% Privileged Time")
 _KINDS = {"ALL", "MANAGER", "WORKER", "DISK", "PROCESSOR", "TCP", "VI", "NETWORK"}
 
 
-def _result(
-    row: Mapping[str, str],
-    parts: Sequence[Mapping[str, str]],
-    specs: _Specs,
-    facts: Mapping[str, str],
-    number: int,
-) -> ImportedResult:
+def _result(test: _Test, parts: Sequence[Mapping[str, str]]) -> ImportedResult:
+    number, row, facts, specs = test
     name = row.get("Access Specification Name", "")
     disks = dict.fromkeys(part["Target Name"] for part in parts if part[_HEAD] == "DISK")
     others = [part for part in parts if part[_HEAD] != "PROCESSOR"]
@@ -159,8 +169,16 @@ def _result(
             **facts,
             "latency_bins": {name.strip(): row[name] for name in row if _BIN.fullmatch(name)},
         },
+        notes=_errors(row),
         lines=(number, number + len(parts)),
     )
+
+
+def _errors(row: Mapping[str, str]) -> tuple[str, ...]:
+    names = ("Errors", "Read Errors", "Write Errors")
+    errors, reads, writes = (whole_number(row.get(name, "")) or 0 for name in names)
+    words = f"Iometer counted {errors:,} errors, {reads:,} of reads and {writes:,} of writes."
+    return (words,) if errors else ()
 
 
 def _direction(row: Mapping[str, str], prefix: str) -> ImportedDirection | None:
