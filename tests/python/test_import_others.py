@@ -107,6 +107,12 @@ def test_errors_that_iometer_counted_were_lost() -> None:
     assert clean.notes == ()
 
 
+def test_the_letter_of_a_version_of_crystaldiskmark_cost_its_last_digit() -> None:
+    text = (DATA / "crystaldiskmark-8.0.4.txt").read_text()
+    reading = read_source(text.replace("8.0.4", "8.0.4c").encode())
+    assert {one.tool_version for one in reading.results} == {"8.0.4c"}
+
+
 # The columns of 1.1, as its sources write them (``ManagerList::SaveResults``): two kinds of MB/s,
 # and how many I/Os took how long in 21 ranges.
 BINS = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["looks_like_crystaldiskmark", "read_crystaldiskmark"]
 
-_HEAD = re.compile(r"CrystalDiskMark (\d[\d.]*)\b(.*?)\(C\).*hiyohiyo.*")
+_HEAD = re.compile(r"CrystalDiskMark (\d[\d.]*[a-z]?)\b(.*?)\(C\).*hiyohiyo.*")
 _SITE = re.compile(r".*Crystal Dew World ?:.*|\* (?:MB/s|KB) = .*")
 _SECTION = re.compile(r"\[(Read|Write|Mix)\].*")
 _PLACE = r"(?P<place>Sequential|Random|SEQ|RND)"
