@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fathom.imported import ImportFormatError
+from fathom.tools import from_iometer
 from fathom.tools.formats import format_of, read_source
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def test_a_configuration_of_iometer_becomes_diskspds_arguments() -> None:
     assert not reading.results
     assert dict(reading.configurations) == {
         "4 KiB; 75% Read; 0% random": ("-b4096", "-w25", "-t2", "-o16"),
-        "OLTP": ("-b8192", "-w30", "-t2", "-o16", "-r"),
+        "OLTP": ("-b8192", "-w30", "-r512", "-t2", "-o16"),
         # Sizes that differ in place and direction are no single load.
         "Mixed": (),
     }
@@ -259,3 +260,12 @@ def test_lines_of_scripts_are_results_however_they_were_folded() -> None:
     assert [one.load.outstanding for one in reading.results] == [1, 3, None]
     # The script itself is no result, and is named.
     assert [line.number for line in reading.unparsed] == [1, 3]
+
+
+def test_an_imported_configuration_was_another_load_than_the_translated_one() -> None:
+    """It left out where I/Os are aligned, and their bursts."""
+    text = (DATA / "iometer.icf").read_text()
+    text = text.replace("8192,100,70,100,0,1,0,0", "8192,100,70,60,7,5,4096,0")
+    shown = dict(read_source(text.encode()).configurations)["OLTP"]
+    assert shown == ("-b8192", "-w30", "-r4096", "-rs60", "-i5", "-j7", "-t2", "-o16")
+    assert tuple(from_iometer(text).command_lines[1][: len(shown)]) == shown

@@ -21,7 +21,13 @@ from fathom.tools.notes import Note, Notes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["IometerLoads", "from_iometer", "looks_like_icf"]
+__all__ = [
+    "IometerLoads",
+    "access_arguments",
+    "access_line",
+    "from_iometer",
+    "looks_like_icf",
+]
 
 _SECTOR_BYTES = 512
 _ALL = 100
@@ -89,6 +95,14 @@ def from_iometer(text: str) -> IometerLoads:
     return IometerLoads(found, notes.found)
 
 
+def access_line(cells: Sequence[str]) -> _Line | None:
+    """Return the figures of a line of an access specification; None if it is not whole."""
+    figures = [number for cell in cells if (number := whole_number(cell)) is not None]
+    if not len(cells) == len(figures) == _CELLS:
+        return None
+    return dict(zip(_NAMES, figures, strict=True))
+
+
 def _specifications(lines: Sequence[str]) -> dict[str, list[_Line]]:
     """Return the whole lines of each access specification, by its name."""
     found: dict[str, list[_Line]] = {}
@@ -97,10 +111,8 @@ def _specifications(lines: Sequence[str]) -> dict[str, list[_Line]]:
         if line.startswith("'Access specification name"):
             name = behind.rpartition(",")[0]
         is_open = line.startswith("'size,") or (is_open and not line.startswith("'"))
-        cells = line.split(",")
-        figures = [number for cell in cells if (number := whole_number(cell)) is not None]
-        if is_open and len(cells) == len(figures) == _CELLS:
-            found.setdefault(name, []).append(dict(zip(_NAMES, figures, strict=True)))
+        if is_open and (figures := access_line(line.split(","))) is not None:
+            found.setdefault(name, []).append(figures)
     return {name: parts for name, parts in found.items() if all(one["size"] for one in parts)}
 
 
@@ -210,17 +222,18 @@ def _access(name: str, parts: Sequence[_Line], notes: Notes) -> Iterator[list[st
                 "cannot say; each has a line of its own",
             )
         for part in parts:
-            yield [f"-b{part['size']}", *_arguments(name, part, part["size"], notes)]
+            yield [f"-b{part['size']}", *access_arguments(name, part, part["size"], notes)]
         return
     shares: Counter[int] = Counter()
     for part in parts:
         shares[part["size"]] += part["share"]
     mix = ",".join(f"{size}:{share}" for size, share in shares.items())
     biggest = max(shares)
-    yield [f"-b{biggest}", f"--block-mix={mix}", *_arguments(name, first, biggest, notes)]
+    yield [f"-b{biggest}", f"--block-mix={mix}", *access_arguments(name, first, biggest, notes)]
 
 
-def _arguments(name: str, part: _Line, size: int, notes: Notes) -> Iterator[str]:
+def access_arguments(name: str, part: _Line, size: int, notes: Notes) -> Iterator[str]:
+    """Return what a line of an access specification says beside the sizes."""
     yield f"-w{_ALL - part['reads']}"
     # 0 aligns at sectors; the size itself at multiples of it, which is DiskSpd's own rule.
     align = part["align"] or _SECTOR_BYTES

@@ -27,6 +27,8 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import decimal, raw_lines
+from fathom.tools.iometer.load import access_arguments, access_line
+from fathom.tools.notes import Notes
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ __all__ = [
     "read_iometer_icf",
 ]
 
-_ALL = 100.0
 # Size, share of the accesses, reads and random I/Os: the first cells of a specification.
 _SHARES = 4
 _HEAD = "'Target Type"
@@ -293,13 +294,11 @@ def _configurations(
     specs: _Specs, workers: int, depth: int | None
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, spec in specs.items():
-        size, writes, place = _shares(spec)
-        if size is None or writes is None or place is None:
+        part = access_line(spec[0]) if len(spec) == 1 else None
+        if part is None:
             # Several lines are a mix, which one line of DiskSpd's arguments cannot say.
             yield name, ()
             continue
-        arguments = [f"-b{size}", f"-w{writes:g}", f"-t{workers}"]
-        arguments += [] if depth is None else [f"-o{depth}"]
-        if place:
-            arguments.append("-r" if place == _ALL else f"-rs{place:g}")
-        yield name, tuple(arguments)
+        size = part["size"]
+        arguments = [f"-b{size}", *access_arguments(name, part, size, Notes()), f"-t{workers}"]
+        yield name, (*arguments, *([] if depth is None else [f"-o{depth}"]))
