@@ -491,3 +491,13 @@ def test_dots_of_progress_before_a_line_of_the_log_were_a_line_of_no_tool() -> N
     for name in ("03-plain-read.txt", "04-plain-read-xml.xml"):
         reading = read_source(f"{log}{(RUNS / name).read_text()}".encode())
         assert (len(reading.results), reading.unparsed) == (1, ())
+
+
+def test_an_interval_without_io_had_a_latency_of_nothing() -> None:
+    text = re.sub(r' Read="[0-9]+"', ' Read="0"', XML, count=1)
+    text = re.sub(r'(ReadAvgLatencyMilliseconds)="[0-9.]+"', r'\1="0.000"', text, count=1)
+    (found,) = read_source(text.encode()).results
+    points = {(one.what, one.direction): one.points for one in found.series}
+    assert points["iops", "read"][0] == (1.0, 0)
+    assert [end for end, _ in points["latency_ns", "read"]] == [2.0]
+    assert [end for end, _ in points["latency_ns", "write"]] == [1.0, 2.0]

@@ -360,10 +360,12 @@ def _series(iops: _Element | None) -> Iterator[ImportedSeries]:
         ]
         if rates:
             yield ImportedSeries("iops", name.lower(), interval_s, tuple(rates))
+        found = [nanoseconds(one.get(f"{name}AvgLatencyMilliseconds") or "") for one in buckets]
+        # An interval without I/O has a mean of 0.000 there, and none here.
         means = [
             (end, value)
-            for end, bucket in zip(ends_s, buckets, strict=True)
-            if (value := nanoseconds(bucket.get(f"{name}AvgLatencyMilliseconds") or "")) is not None
+            for (end, rate), value in zip(rates, found, strict=True)
+            if value is not None and (rate or value)
         ]
         if means:
             yield ImportedSeries("latency_ns", name.lower(), interval_s, tuple(means))
