@@ -63,6 +63,8 @@ ROUND_TRIPS = [
     "-ysmark -ag0,0,1 x.dat",
     "-acsE -:1 -vs x.dat",
     "-aup -v -P100 -Rxml x.dat",
+    "-eDISK_IO -eMEMORY_HARD_FAULTS -eIMAGE_LOAD -eq -ep x.dat",
+    "-ePROCESS -eTHREAD -eMEMORY_PAGE_FAULTS -eNETWORK -es x.dat",
     "--on-error=count=5 --io-timeout=0 x.dat",
     "--on-error=continue --reconnect=8 --connections=2 nbd://host/disk",
 ]

@@ -27,6 +27,13 @@ _FLUSH = {
     "non_volatile_memory_no_drain": "i",
 }
 _PRIORITY = {"very_low": "-I1", "low": "-I2", "normal": ""}
+# Events of the kernel have their names in capitals.
+_CLOCKS = {
+    "clock_monotonic": "q",
+    "clock_cycles": "c",
+    "clock_coarse": "s",
+    "paged_memory": "p",
+}
 _EFFICIENCY = {"fast_first": "p", "fill_fast": "P", "slow_first": "e", "fill_slow": "E"}
 _ALL = 100
 
@@ -61,8 +68,6 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     for kind, letter in (("start", "s"), ("finish", "f"), ("wait", "r"), ("stop", "p")):
         if load.profile["events"][kind]:
             lines = [[f"-y{letter}{load.profile['events'][kind]}", *line] for line in lines]
-    if load.profile["tracing"]:
-        notes.remark("-e", "write the events of the kernel that are to be counted")
     return lines, notes.found
 
 
@@ -102,6 +107,8 @@ def _whole(profile: Mapping[str, Any], notes: Notes) -> Iterable[str]:
     yield "-v" if profile["verbose"] else ""
     yield "-vs" if profile["wait_statistics"] else ""
     yield f"-P{profile['progress_every_ios']}" if profile["progress_every_ios"] else ""
+    for name, is_asked in (profile["tracing"] or {}).items():
+        yield f"-e{_CLOCKS.get(name, name.upper())}" if is_asked else ""
     if profile["precreate"] != "none":
         notes.remark("PrecreateFiles", "a command line makes files with -c alone: keep the XML")
 
