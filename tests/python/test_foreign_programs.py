@@ -15,6 +15,7 @@ from fathom.tools import _process
 from fathom.tools._process import ToolRun, told_by
 from fathom.tools.choose import foreign_runner
 from fathom.tools.diskspd.run import DiskspdExe
+from fathom.tools.diskspd.write import words_of
 from fathom.tools.fio.run import Fio
 from fathom.tools.load import read_load
 
@@ -209,3 +210,15 @@ def test_a_damaged_result_of_diskspd_is_told_in_words(result: str, tmp_path: Pat
     load = read_load(["-d1", "-W0", "-L", str(tmp_path / "x.dat")])
     found = DiskspdExe("diskspd.exe", "2.2").measured(load, tmp_path, ToolRun(0, ""))
     assert (found.failure or "").startswith("DiskSpd left no result")
+
+
+def test_dashes_before_a_name_were_taken_for_an_option_of_ours(tmp_path: Path) -> None:
+    """Requests of experiments have them, so that a name stands for itself."""
+    load = read_load(words_of(read_load(["-b4K", "-d1", f"{tmp_path}/x"]).request))
+    command = DiskspdExe("diskspd.exe", "2.2").command(load, tmp_path)
+    assert "--" not in command
+    assert command[-2:] == ["-Rxml", f"{tmp_path}/x"]
+    named = read_load(["-b4K", "--", "--rate=5"])
+    assert DiskspdExe("diskspd.exe", "2.2").command(named, tmp_path)[-1].endswith("/--rate=5")
+    with pytest.raises(InvalidRequestError, match="no --rate=5"):
+        DiskspdExe("diskspd.exe", "2.2").command(read_load(["--rate=5", "x"]), tmp_path)

@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fathom._permission import options_and_names
 from fathom.errors import InvalidRequestError
 from fathom.tools._process import told_by
 from fathom.tools.diskspd._well_formed import well_formed
@@ -87,9 +88,8 @@ class DiskspdExe:
         targets = load.profile["time_spans"][0]["targets"]
         if len(targets) > 1:
             raise InvalidRequestError("another DiskSpd is driven with one target at a time")
-        ours = [
-            one for one in load.arguments if one.startswith("--") and not one.startswith(_LEFT_OUT)
-        ]
+        options, _ = options_and_names(load.arguments)
+        ours = [one for one in options if one.startswith("--") and not one.startswith(_LEFT_OUT)]
         if ours:
             raise InvalidRequestError(f"DiskSpd has no {', '.join(ours)}")
         kept = [one for one in load.arguments[:-1] if not one.startswith(("--", "-R", "-v", "-c"))]
