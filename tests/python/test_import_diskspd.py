@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
+from bisect import bisect_left
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -501,3 +504,24 @@ def test_an_interval_without_io_had_a_latency_of_nothing() -> None:
     assert points["iops", "read"][0] == (1.0, 0)
     assert [end for end, _ in points["latency_ns", "read"]] == [2.0]
     assert [end for end, _ in points["latency_ns", "write"]] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "name", ["02-mix-LD-xml.xml", "07-write-L-xml.xml", "28-g-iops-vs-xml.xml"]
+)
+def test_a_percentile_of_another_diskspd_was_half_the_time_the_next_one(
+    name: str, tmp_path: Path
+) -> None:
+    """Shares of I/Os were rounded, where a percentile is the least value that covers its share."""
+    (tmp_path / "stdout").write_text((RUNS / name).read_text())
+    load = read_load(["-L", "-b4K", "t.dat"])
+    span = DiskspdExe("", "2.2.0").measured(load, tmp_path, ToolRun(0, ""))
+    (found,) = read(RUNS / name).results
+    for side in ("read", "write"):
+        told = getattr(found, side).latency
+        histogram = span.threads[0]["targets"][0][side]["latency"]
+        ranks = [*accumulate(histogram["bucket_counts"])]
+        for percent, value_ns in told.percentiles_ns.items() if told else ():
+            rank = max(math.ceil(round(percent * histogram["count"] / 100, 6)), 1)
+            lower_ns = histogram["bucket_lower_ns"][bisect_left(ranks, rank)]
+            assert lower_ns == pytest.approx(value_ns, rel=1 / 512), percent

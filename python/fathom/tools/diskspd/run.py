@@ -7,6 +7,7 @@ upper of the two percentiles between which it lies, so that those that DiskSpd t
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["DiskspdExe", "find_diskspd"]
 
 _PERCENT = 100.0
+_HAIR = 1e-9
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _VERSION = re.compile(r"version (\d[\w.-]*)|\((Fathom)\) (\d[\w.-]*)")
 # Long options that only tell our engine when to end, or what may be overwritten.
@@ -200,7 +202,7 @@ def _histogram(
     buckets: dict[int, int] = {}
     before = 0
     for percent, value_ns in known:
-        until = round(ios * min(percent, _PERCENT) / _PERCENT)
+        until = _covered(min(percent, _PERCENT), ios)
         if until > before:
             lower_ns = _lower(value_ns)
             buckets[lower_ns] = buckets.get(lower_ns, 0) + until - before
@@ -222,6 +224,13 @@ def _histogram(
         "bucket_lower_ns": [lower for lower, _ in filled],
         "bucket_counts": [count for _, count in filled],
     }
+
+
+def _covered(percent: float, ios: int) -> int:
+    """Return how many I/Os a percentile covers, as our histograms count them."""
+    exact = percent / _PERCENT * ios
+    nearest = round(exact)
+    return nearest if abs(exact - nearest) < _HAIR * max(exact, 1) else math.ceil(exact)
 
 
 def _lower(value_ns: int) -> int:
