@@ -525,3 +525,10 @@ def test_a_percentile_of_another_diskspd_was_half_the_time_the_next_one(
             rank = max(math.ceil(round(percent * histogram["count"] / 100, 6)), 1)
             lower_ns = histogram["bucket_lower_ns"][bisect_left(ranks, rank)]
             assert lower_ns == pytest.approx(value_ns, rel=1 / 512), percent
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_mark_between_two_documents_hid_the_second(encoding: str) -> None:
+    """PowerShell begins each file with one, and files are joined."""
+    reading = read_source(XML.encode(encoding) * 2)
+    assert (len(reading.results), reading.unparsed) == (2, ())

@@ -46,10 +46,11 @@ _NOTE = (
     "it rounds to 10 ms."
 )
 _BEGIN = re.compile(
-    r"^[. \t]*((?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE.{0,4000}?>\s*)?<Results[\s>])",
+    r"(?:^|(?<=</Results>))[.\ufeff \t]*"
+    r"((?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE.{0,4000}?>\s*)?<Results[\s>])",
     re.MULTILINE | re.DOTALL,
 )
-_NO_RESULT = re.compile(r"\.*\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
+_NO_RESULT = re.compile(r"\.*\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\ufeff\s]*|<\?xml.*\?>")
 # What was declared was decoded before, and no declaration says what the text is now.
 _DECLARATION = re.compile(r"\A<\?xml[^>]*>")
 _ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
