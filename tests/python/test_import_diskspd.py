@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom.imported import ImportFormatError
-from fathom.tools import read_load
+from fathom.tools import iometer_terms, read_load
 from fathom.tools._process import ToolRun
 from fathom.tools.diskspd.run import DiskspdExe
 from fathom.tools.formats import read_source
@@ -274,6 +274,21 @@ COMMANDS = [
     ("diskspd -b4K -r -- -s x.dat", (4096, 100.0, 2)),
     ("diskspd -Xmix.xml", (None, None, None)),
 ]
+POOLS = [("-O4 -o9", 9), ("-O4 -o9 -F2", 4), ("-F2 -o9 -O4", 4), ("-F2 -o9", 9), ("-F2", 2)]
+
+
+@pytest.mark.parametrize(("options", "outstanding"), POOLS)
+def test_outstanding_of_a_pool_was_read_where_there_is_none(options: str, outstanding: int) -> None:
+    """-O counts with -F alone; in the XML, in the command line, and in what is written of it."""
+    load = read_load([*options.split(), "-r", "t.dat"])
+    profile = fathom._fathom.profile_xml_of([*load.arguments])
+    shown = XML[: XML.index("<Profile>")] + profile + XML.partition("</Profile>")[2]
+    text = (RUNS / "03-plain-read.txt").read_text()
+    table = text[text.index("Results for timespan") :]
+    for source in (shown, f"Command Line: diskspd {options} t.dat\n{table}"):
+        (found,) = read_source(source.encode()).results
+        assert found.load.outstanding == outstanding
+    assert f"# of Outstanding I/Os: {outstanding}\n" in iometer_terms(load)[0]
 
 
 @pytest.mark.parametrize(("command", "load"), COMMANDS)

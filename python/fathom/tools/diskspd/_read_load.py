@@ -100,15 +100,19 @@ def command_settings(command_line: str) -> Settings:
     options, paths = _options_and_paths(words[1:])
     is_profile = any(word.startswith("-X") for word in options)
     found = Settings(paths=paths) if is_profile else _defaults(paths)
-    per_file, in_all = 1, 0
+    per_file, in_all, pooled = 1, 0, 0
     for word in options:
         name, value = word[:2], word[2:]
         if name == "-t":
             per_file = whole_number(value) or per_file
         elif name == "-F":
             in_all = whole_number(value) or in_all
+        elif name == "-O":
+            pooled = whole_number(value) or pooled
         else:
             _option(found, name, value)
+    if in_all and pooled:
+        found.outstanding = [pooled]
     if not is_profile:
         found.threads = in_all or per_file * max(len(paths), 1)
     return found
@@ -141,7 +145,7 @@ def _options_and_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _option(found: Settings, name: str, value: str) -> None:
     if name == "-b" and bytes_of(value):
         found.block_bytes = [bytes_of(value) or 0]
-    elif name in {"-o", "-O"} and (depth := whole_number(value)) is not None:
+    elif name == "-o" and (depth := whole_number(value)) is not None:
         found.outstanding = [depth]
     elif name == "-w":
         found.write_percent = [float(whole_number(value) or 0)]

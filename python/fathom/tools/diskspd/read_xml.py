@@ -274,7 +274,7 @@ def _load(profile: _Element | None, span: _Element) -> ImportedLoad:
 
     mixed = {part for text in _instructions(profile) for part in mixed_by(text)}
     block, outstanding = one("BlockSize"), one("RequestCount")
-    pool = _whole(profile, "RequestCount")
+    pool = _whole(profile, "RequestCount") if _whole(profile, "ThreadCount") else None
     is_random = [target.find("Random") is not None for target in profile.findall("Targets/Target")]
     place = one("RandomRatio", 100.0) if all(is_random) else None
     return ImportedLoad(

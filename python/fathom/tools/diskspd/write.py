@@ -36,6 +36,7 @@ _CLOCKS = {
 }
 _EFFICIENCY = {"fast_first": "p", "fill_fast": "P", "slow_first": "e", "fill_slow": "E"}
 _ALL = 100
+_OUTSTANDING = 2  # What DiskSpd has without -o.
 
 
 def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
@@ -191,7 +192,7 @@ def _target(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) ->
     yield f"-w{target['write_percent']}" if target["write_percent"] else ""
     if not span["thread_count"]:
         yield f"-t{target['threads']}"
-    if not span["request_count"]:
+    if not span["request_count"] or target["outstanding"] != _OUTSTANDING:
         yield f"-o{target['outstanding']}"
     yield from _caches(target)
     yield from _pace(target)
@@ -249,12 +250,13 @@ def _pace(target: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _data(data: Mapping[str, Any]) -> Iterable[str]:
-    yield "-Zr" if data["fresh_random"] else ""
     if data["source"] == "zero":
         yield "-Z"
     elif data["source"] != "counting_pattern":
         buffer = data["source"]["buffer"]
         yield f"-Z{sized(buffer['bytes'])}{',' if buffer['file'] else ''}{buffer['file'] or ''}"
+    # Behind the source, which would take its place.
+    yield "-Zr" if data["fresh_random"] else ""
 
 
 def _extensions(more: Mapping[str, Any]) -> Iterable[str]:

@@ -34,10 +34,12 @@ def iometer_terms(load: Load) -> tuple[str, list[Note]]:
 def _topology(span: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, str]:
     end = target["limit_bytes"] or target["create_bytes"]
     used = (end - target["base_bytes"]) // _SECTOR_BYTES if end else 0
+    # Without a pool of threads (-F), -O counts nothing.
+    pooled = span["request_count"] if span["thread_count"] else 0
     return {
         "Target": target["path"],
         "Workers": str(span["thread_count"] or target["threads"]),
-        "# of Outstanding I/Os": str(span["request_count"] or target["outstanding"]),
+        "# of Outstanding I/Os": str(pooled or target["outstanding"]),
         "Starting Disk Sector": str(target["base_bytes"] // _SECTOR_BYTES),
         "Maximum Disk Size": f"{used} Sectors" if used else "0 Sectors (all)",
     }
