@@ -19,6 +19,7 @@ __all__ = [
     "WorkingSet",
     "asked_load",
     "depth_of",
+    "pooled_depth",
     "shape_of",
     "way_of",
     "working_set",
@@ -113,13 +114,16 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
 
 
 def depth_of(span: Mapping[str, Any]) -> int:
-    """Return how many I/Os each thread of a time span is to keep outstanding, at most.
+    """Return how many I/Os each thread of a time span is to keep outstanding, at most."""
+    return pooled_depth(span) or int(max(target["outstanding"] for target in span["targets"]))
 
-    Only threads that share the targets (``-F``) count them over all targets (``-O``).
+
+def pooled_depth(span: Mapping[str, Any]) -> int:
+    """Return how many I/Os each thread is to keep outstanding over all targets; 0 for each alone.
+
+    Without threads that share the targets (``-F``), a count of I/Os for them (``-O``) says nothing.
     """
-    if span["thread_count"] and span["request_count"]:
-        return int(span["request_count"])
-    return int(max(target["outstanding"] for target in span["targets"]))
+    return int(span["request_count"] or 0) if span["thread_count"] else 0
 
 
 @dataclass(frozen=True)

@@ -411,3 +411,10 @@ def test_a_configuration_of_utf_16_was_no_text(tmp_path: Path) -> None:
     wide.write_bytes(plain.read_text().encode("utf-16"))
     found = [commands.command("translate", path).stdout for path in (plain, wide)]
     assert found[0] == found[1] != ""
+
+
+def test_a_count_of_ios_for_shared_targets_was_the_depth_of_threads_that_share_none() -> None:
+    assert fio_of("-O4 -o9 -t2 -r x.dat")[0]["iodepth"] == "9"
+    assert fio_of("-O4 -F2 -r x.dat")[0]["iodepth"] == "4"
+    # One at a time needs no queue, and these are nine.
+    assert fio_of("-O1 -o9 -r x.dat")[0]["ioengine"] == "io_uring"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathom._addresses import is_address
-from fathom._asked import Way, asked_load, depth_of, shape_of, way_of, working_set
+from fathom._asked import Way, asked_load, depth_of, pooled_depth, shape_of, way_of, working_set
 from fathom.hosts import host_figures
 
 if TYPE_CHECKING:
@@ -122,8 +122,7 @@ class Observed:
     @property
     def depth_flag(self) -> str:
         """The flag that sets its depth: that of threads that share the targets, if it was used."""
-        span = self._span
-        return "-O" if span["thread_count"] and span["request_count"] else "-o"
+        return "-O" if pooled_depth(self._span) else "-o"
 
     @property
     def threads_flag(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import pooled_depth
 from fathom.tools._units import fio_size
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def engine_options(
 ) -> _Options:
     """Return the engine, and how the page cache is used."""
     first = group[0]
-    alone = len(group) == 1 and (span["request_count"] or first["outstanding"]) == 1
+    alone = len(group) == 1 and (pooled_depth(span) or first["outstanding"]) == 1
     name = load.options.engine or ("aio" if span["alternate_completion"] else "")
     if first["parallel_same_offset"] and not name:
         alone = True

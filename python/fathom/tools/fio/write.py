@@ -10,6 +10,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import pooled_depth
 from fathom.tools._units import fio_size
 from fathom.tools.diskspd.option_words import skew_words
 from fathom.tools.fio._write_target import data_options, engine_options, hint_options
@@ -284,7 +285,7 @@ def _thread_options(
     """Return threads and depth; orders that threads share become one thread with all I/Os."""
     first = group[0]
     threads = _threads(span, first)
-    depth = span["request_count"] or first["outstanding"] * len(group)
+    depth = pooled_depth(span) or first["outstanding"] * len(group)
     if len(group) > 1:
         notes.load("-F", "fio's threads take turns among their files with all of their I/Os, and "
                    "keep no count of them per file")  # fmt: skip

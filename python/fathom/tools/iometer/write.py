@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import pooled_depth
 from fathom.tools.diskspd.option_words import option_words
 from fathom.tools.notes import Note, Notes
 
@@ -35,7 +36,7 @@ def _topology(span: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, s
     end = target["limit_bytes"] or target["create_bytes"]
     used = (end - target["base_bytes"]) // _SECTOR_BYTES if end else 0
     # Without a pool of threads (-F), -O counts nothing.
-    pooled = span["request_count"] if span["thread_count"] else 0
+    pooled = pooled_depth(span)
     return {
         "Target": target["path"],
         "Workers": str(span["thread_count"] or target["threads"]),
