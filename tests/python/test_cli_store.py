@@ -229,6 +229,28 @@ def test_what_changes_the_store_tells_it_as_json(filled: Store) -> None:
     assert found["runs"] == len(before) - len(filled.runs.list()) > 0
 
 
+def test_delete_counted_the_runs_of_an_experiment_twice(filled: Store) -> None:
+    done = command("delete", "--yes", "2", "e1", "e01")
+    assert (done.returncode, done.stdout) == (0, "deleted 2 runs and 1 experiment\n")
+    assert [run.id for run in filled.runs.list()] == [1]
+
+
+def test_a_list_of_experiments_lost_its_runs_and_kept_its_experiments(filled: Store) -> None:
+    filled.experiments.begin("sweep", "another", {})
+    done = command("delete", "--yes", "e1,e2")
+    assert (done.returncode, done.stdout) == (0, "deleted 2 runs and 2 experiments\n")
+    assert filled.experiments.list() == []
+
+
+def test_a_refused_experiment_did_not_keep_the_runs_beside_it_from_being_deleted(
+    filled: Store,
+) -> None:
+    filled.baselines.set("golden", "e1")
+    done = command("delete", "--yes", "1", "e1")
+    assert (done.returncode, "golden" in done.stderr) == (1, True)
+    assert len(filled.runs.list()) == 3
+
+
 def test_a_no_deletes_nothing(filled: Store) -> None:
     master, slave = os.openpty()
     os.write(master, b"n\n")

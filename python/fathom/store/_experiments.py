@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fathom.store._database import Database
     from fathom.store.records import ExperimentState, StepState
 
-__all__ = ["Experiments"]
+__all__ = ["Experiments", "delete_experiment"]
 
 # More in one statement than any database takes as parameters is changed in pieces.
 _PIECE = 500
@@ -265,26 +265,35 @@ class Experiments:
 
         """
         with self._database.writing() as connection:
-            self._row(connection, experiment_id)
-            mine = sa.select(runs.c.id).where(runs.c.experiment_id == experiment_id)
-            named = sa.select(baselines.c.name).where(
-                (baselines.c.experiment_id == experiment_id) | baselines.c.run_id.in_(mine)
-            )
-            name = connection.execute(named).scalars().first()
-            if name is not None:
-                raise StoreInUseError(
-                    f"experiment e{experiment_id} belongs to the baseline {name}: remove or move "
-                    "the baseline first"
-                )
-            connection.execute(experiments.delete().where(experiments.c.id == experiment_id))
+            delete_experiment(connection, experiment_id, self._database.name)
             drop_unused_sources(connection)
 
     def _row(self, connection: Connection, experiment_id: int) -> RowMapping:
-        query = _counted().where(experiments.c.id == experiment_id)
-        row = connection.execute(query).mappings().first()
-        if row is None:
-            raise NotFoundError(f"there is no experiment e{experiment_id} in {self._database.name}")
-        return row
+        return _row(connection, experiment_id, self._database.name)
+
+
+def delete_experiment(connection: Connection, experiment_id: int, store: str) -> None:
+    """Delete an experiment with its steps and runs, as `Experiments.delete`."""
+    _row(connection, experiment_id, store)
+    mine = sa.select(runs.c.id).where(runs.c.experiment_id == experiment_id)
+    named = sa.select(baselines.c.name).where(
+        (baselines.c.experiment_id == experiment_id) | baselines.c.run_id.in_(mine)
+    )
+    name = connection.execute(named).scalars().first()
+    if name is not None:
+        raise StoreInUseError(
+            f"experiment e{experiment_id} belongs to the baseline {name}: remove or move "
+            "the baseline first"
+        )
+    connection.execute(experiments.delete().where(experiments.c.id == experiment_id))
+
+
+def _row(connection: Connection, experiment_id: int, store: str) -> RowMapping:
+    query = _counted().where(experiments.c.id == experiment_id)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFoundError(f"there is no experiment e{experiment_id} in {store}")
+    return row
 
 
 def _add_steps(

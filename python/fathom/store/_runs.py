@@ -12,6 +12,7 @@ from fathom._text import json_of
 from fathom.imported.model import ImportedResult
 from fathom.imported.view import result_view
 from fathom.result import Result
+from fathom.store._experiments import delete_experiment
 from fathom.store._imports import add_imported, drop_unused_sources
 from fathom.store._rows import add_run
 from fathom.store._series import (
@@ -254,8 +255,8 @@ class Runs:
             with run_damage_told(run_id):
                 return _stored(row, found)
 
-    def delete(self, run_ids: Collection[int]) -> None:
-        """Delete runs, all or none.
+    def delete(self, run_ids: Collection[int], *, experiment_ids: Collection[int] = ()) -> None:
+        """Delete runs, and experiments with theirs: all or none.
 
         Raises
         ------
@@ -268,6 +269,8 @@ class Runs:
         with self._database.writing() as connection:
             for piece in _pieces(sorted(run_ids)):
                 self._delete(connection, piece)
+            for experiment_id in sorted(experiment_ids):
+                delete_experiment(connection, experiment_id, self._database.name)
             drop_unused_sources(connection)
 
     def _delete(self, connection: Connection, run_ids: Sequence[int]) -> None:

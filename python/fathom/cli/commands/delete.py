@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.store.references import experiment_number
 from fathom.units import counted
+
+if TYPE_CHECKING:
+    from fathom.store import Store
 
 __all__ = ["delete"]
 
@@ -28,25 +31,26 @@ def delete(
 ) -> None:
     """Delete runs, or experiments with their runs. What a baseline names is kept."""
     with opened_store(store, make=False) as opened:
-        numbers = {one: experiment_number(one) for one in references}
-        experiments = [number for number in numbers.values() if number is not None]
-        others = [one for one, number in numbers.items() if number is None]
-        run_ids = {run_id for one in others for run_id in opened.baselines.run_ids(one)}
-        count = len(run_ids) + sum(opened.experiments.get(one).run_count for one in experiments)
-        _ask(
-            f"Delete {counted(count, 'run')} and {counted(len(experiments), 'experiment')} "
-            f"from {opened.name}?",
-            yes=yes,
-        )
-        if run_ids:
-            opened.runs.delete(run_ids)
-        for experiment_id in experiments:
-            opened.experiments.delete(experiment_id)
+        named, experiments = _named(opened, references)
+        run_ids = named.union(*(opened.baselines.run_ids(f"e{one}") for one in experiments))
+        what = f"{counted(len(run_ids), 'run')} and {counted(len(experiments), 'experiment')}"
+        _ask(f"Delete {what} from {opened.name}?", yes=yes)
+        opened.runs.delete(named, experiment_ids=experiments)
         if as_json:
-            gone = {"runs": count, "run_ids": sorted(run_ids), "experiment_ids": experiments}
+            gone = {"runs": len(run_ids), "run_ids": sorted(named), "experiment_ids": experiments}
             typer.echo(json_words({"deleted": gone}))
             return
-        typer.echo(f"deleted {counted(count, 'run')} and {counted(len(experiments), 'experiment')}")
+        typer.echo(f"deleted {what}")
+
+
+def _named(store: Store, references: list[str]) -> tuple[set[int], list[int]]:
+    """Return the runs that are named themselves, and the experiments; a list may have both."""
+    parts = [part.strip() for reference in references for part in reference.split(",")]
+    numbers = {part: experiment_number(part) for part in parts}
+    experiments = {number: None for number in numbers.values() if number is not None}
+    others = [part for part, number in numbers.items() if number is None]
+    named = {run_id for part in others for run_id in store.baselines.run_ids(part)}
+    return named, [*experiments]
 
 
 def _ask(question: str, *, yes: bool) -> None:
