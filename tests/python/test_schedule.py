@@ -264,3 +264,13 @@ def test_a_load_that_the_guard_would_refuse_each_night_is_refused_at_once(tmp_pa
         assert done.returncode == 2, done.stderr
         assert "neither diskspd nor fathom made" in done.stderr
     assert not (tmp_path / "units").exists()
+
+
+def test_a_store_in_the_home_folder_was_looked_for_in_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FATHOM_STORE", "~/lab.sqlite")
+    given = ("nightly", "--when", "03:30", "--print", "--", "run", "-d1", "-b4K", "-c1M", "x.dat")
+    shown = command("schedule", "add", *given, cwd=tmp_path).stdout
+    assert f"FATHOM_STORE={tmp_path}/home/lab.sqlite" in shown

@@ -26,6 +26,7 @@ from fathom.store import Store
 from fathom.web.asking import _REFUSED as REFUSED
 from fathom.web.asking import VERBS
 from fathom.web.live import Hub
+from fathom.web.processes import Processes, Wanted
 from fathom.web.targets import targets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reported import EVIL, saved_assessment
@@ -375,6 +376,16 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
         wait_for(lambda: state(program, name), "interrupted")
         assert program.get("/api/v1/runs").json()[0]["outcome"] == "interrupted"
         assert program.post(f"/api/v1/processes/{name}/stop").status_code == 409
+
+
+def test_runs_went_to_another_store_than_the_one_served_where_it_is_named_by_its_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    processes = Processes(tmp_path, "~/lab.sqlite")
+    processes._write_request(tmp_path, Wanted("run", ()), "me")
+    asked = json.loads((tmp_path / "request.json").read_text())
+    assert asked["environment"]["FATHOM_STORE"] == str(tmp_path / "home/lab.sqlite")
 
 
 def test_a_run_whose_processes_are_killed_is_lost_and_told_so(server: Server) -> None:

@@ -15,7 +15,14 @@ from fathom.store.errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-__all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_file", "store_url"]
+__all__ = [
+    "ENVIRONMENT",
+    "address_secrets",
+    "default_store",
+    "store_file",
+    "store_url",
+    "whole_name",
+]
 
 # https://www.postgresql.org/docs/current/libpq-envars.html
 _SECRET_VARIABLES = ("PGPASSWORD", "PGSSLPASSWORD")
@@ -43,6 +50,19 @@ def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
     if "://" in asked:
         return None
     return (Path(asked).expanduser() if asked else default_store()).absolute()
+
+
+def whole_name(where: str) -> str:
+    """Return the name of a store by which a process with another folder finds the same one.
+
+    Raises
+    ------
+    StoreError
+        As `store_file`.
+
+    """
+    file = store_file(where)
+    return where if file is None else str(file)
 
 
 def _asked(where: str | os.PathLike[str] | None) -> str:

@@ -27,6 +27,7 @@ from fathom._events_file import ENVIRONMENT
 from fathom._files import read_text
 from fathom._processes import is_gone
 from fathom.errors import FathomError
+from fathom.store.where import whole_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,8 +157,7 @@ class Processes:
     def _write_request(self, folder: Path, wanted: Wanted, user: str) -> None:
         environment = {ENVIRONMENT: str(folder / "events.jsonl"), "NO_COLOR": "1"}
         if self._store:
-            store = self._store
-            environment["FATHOM_STORE"] = store if "://" in store else str(Path(store).absolute())
+            environment["FATHOM_STORE"] = whole_name(self._store)
         request = {
             "verb": wanted.verb,
             "shown": shlex.join(["fathom", *wanted.words()]),

@@ -33,6 +33,7 @@ from fathom.schedule import (
     written_schedules,
 )
 from fathom.store.references import requested_runs
+from fathom.store.where import whole_name
 
 if TYPE_CHECKING:
     from fathom.schedule import Schedule
@@ -163,7 +164,7 @@ def _plan(name: str, when: str, command: list[str]) -> Schedule:
             err=True,
         )
     if store := os.environ.get("FATHOM_STORE"):
-        environment["FATHOM_STORE"] = store if "://" in store else str(Path(store).absolute())
+        environment["FATHOM_STORE"] = whole_name(store)
     return plan_schedule(
         name, when, command, program=_program(), folder=Path.cwd(), environment=environment
     )
