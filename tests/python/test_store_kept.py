@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 from commands import COMMAND, command
 from fabricated import fabricated
+from fathom._names import give_new_name
 from fathom.store import (
     NoStoreError,
     Store,
@@ -25,6 +26,7 @@ from fathom.store import (
     compact_store,
     copy_store,
     move_store,
+    moving,
 )
 from fathom.store._database import Database
 from fathom.store._tables import runs, shared_texts
@@ -233,6 +235,46 @@ def test_a_move_that_was_killed_left_a_file_that_kept_the_next_one_from_its_plac
         move_store(source, target)
     assert whole(target) == before
     assert [one.name for one in target.parent.iterdir()] == ["b.sqlite"]
+
+
+def test_a_store_named_by_a_link_lost_its_link_and_stayed(tmp_path: Path) -> None:
+    kept = tmp_path / "store.sqlite"
+    fill(str(kept))
+    before = whole(kept)
+    link, there = tmp_path / "link.sqlite", tmp_path / "new.sqlite"
+    link.symlink_to(kept)
+    move_store(link, there)
+    assert [one for one in (kept, link) if os.path.lexists(one)] == []
+    assert whole(there) == before
+
+
+def test_a_run_was_saved_into_a_store_that_a_move_had_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The move had lost its locks, so that who listed the store took away the log."""
+    kept, told = tmp_path / "store.sqlite", []
+    fill(str(kept))
+
+    def put(unfinished: Path, new: Path) -> None:
+        assert command("list", "--store", kept).returncode == 0
+        with closing(sqlite3.connect(kept, timeout=0)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                told.append(str(error))
+        give_new_name(unfinished, new)
+
+    monkeypatch.setattr(moving, "_put", put)
+    move_store(kept, tmp_path / "new.sqlite")
+    assert told == ["database is locked"]
+
+
+def test_compacting_counted_what_is_only_there_while_a_store_is_open(tmp_path: Path) -> None:
+    kept = tmp_path / "store.sqlite"
+    fill(str(kept))
+    compact_store(kept)
+    done = compact_store(kept)
+    assert done.before_bytes == done.after_bytes == kept.stat().st_size
 
 
 def test_two_moves_at_once_end_with_one_store(tmp_path: Path) -> None:

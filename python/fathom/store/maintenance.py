@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Checked", "Compacted", "check_store", "compact_store"]
 
 _PIECE = 200
-_BESIDE = ("-wal", "-shm")
 
 
 @dataclass
@@ -168,7 +167,7 @@ def compact_store(
 
 def _bytes(database: Database) -> int:
     if database.is_sqlite:
-        return _size(Path(database.name))
+        return _size(Path(database.name).resolve())
     sizes = [
         sa.func.coalesce(sa.func.pg_total_relation_size(sa.func.to_regclass(one)), 0)
         for one in metadata.tables
@@ -217,5 +216,6 @@ def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
 
 
 def _size(file: Path) -> int:
-    beside = (file.with_name(file.name + end) for end in _BESIDE)
-    return sum(one.stat().st_size for one in (file, *beside) if one.exists())
+    """Return what a file has with its log; the index of that is there only while it is open."""
+    log = file.with_name(f"{file.name}-wal")
+    return sum(one.stat().st_size for one in (file, log) if one.exists())

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._names import give_new_name
+from fathom.store._look import Look
 from fathom.store.copying import copy_store
 from fathom.store.errors import StoreError, StoreInUseError
 from fathom.store.maintenance import Checked, check_store
@@ -40,6 +41,8 @@ def move_store(
 ) -> Checked:
     """Move a store: copy all of it, read the copy, and only then remove a file that it was in.
 
+    Of one that is named by a link, the file that it leads to is removed, and the link.
+
     Returns
     -------
     Checked
@@ -52,7 +55,9 @@ def move_store(
         whole; then nothing is removed.
 
     """
-    old, new = _file_of(source), _file_of(target)
+    named, new = _file_of(source), _file_of(target)
+    # What a link leads to is the store; the link alone would leave it where it was.
+    old = None if named is None else named.resolve()
     if new is not None and os.path.lexists(new):
         raise StoreError(f"there is a file {new} already: name another place, or remove it")
     with Store(source, make=False, wait_s=wait_s) as here:
@@ -62,10 +67,12 @@ def move_store(
     try:
         with _kept(old):
             if old is not None and new is not None:
-                return _moved_file(old, new)
-            found = _copied(source, target)
-            if old is not None:
+                found = _moved_file(old, new)
+            else:
+                found = _copied(source, target)
+            if old is not None and named is not None:
                 _remove(old)
+                named.unlink(missing_ok=True)
             return found
     except sqlite3.Error as error:
         raise StoreError(f"{old} cannot be moved: {error}; it stays as it was") from error
@@ -97,7 +104,8 @@ def _kept(file: Path | None) -> Iterator[None]:
         return
     # Another move may end while this one waits: what is opened then must be there, and be the same.
     before = file.stat()
-    with closing(_there(file)) as lock:
+    # Whoever looks into the file meanwhile, and closes it, would take the locks from this process.
+    with closing(Look(file)), closing(_there(file)) as lock:
         lock.execute("BEGIN IMMEDIATE")
         if not (file.exists() and os.path.samestat(before, file.stat())):
             raise StoreError(f"{file} was moved or removed meanwhile: nothing was done")
@@ -123,7 +131,6 @@ def _moved_file(old: Path, new: Path) -> Checked:
     # It is known by its new name from here on, so that no run takes it for a target.
     with Store(new, make=False):
         pass
-    _remove(old)
     return found
 
 
