@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 from commands import command
-from fathom.store import Copied, Store, copy_store
+from fathom.store import Copied, Store, _database, copy_store
 from fathom.store._tables import metadata, provenances, run_targets, runs
 from store_worker import CONTEXT, RESULT
 
@@ -250,6 +250,42 @@ def test_a_store_that_can_only_be_read_is_listed_and_shown(shared: Path, mode: i
     copy = shared.parent / "copy.sqlite"
     assert command("store", "copy", shared, copy).returncode == 0
     assert values(str(copy)) == values(str(shared))
+
+
+@pytest.fixture
+def link(shared: Path) -> Iterator[Path]:
+    """Return a link to it in a folder that everybody may write."""
+    folder = Path(tempfile.mkdtemp(prefix="fathom-links-"))
+    folder.chmod(0o777)
+    (folder / "store.sqlite").symlink_to(shared)
+    yield folder / "store.sqlite"
+    (folder / "store.sqlite").unlink()
+    folder.rmdir()
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o666])
+def test_the_newest_runs_were_missing_where_a_store_was_read_by_a_link(
+    shared: Path, link: Path, mode: int
+) -> None:
+    shared.chmod(mode)
+    with Store(shared) as store:
+        store.runs.save(RESULT, ["x"], label="newest")
+        done = command("list", "--label", "newest", "--store", link, before=AS_NOBODY)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "newest" in done.stdout
+
+
+def test_who_may_only_read_never_saw_what_was_saved_later(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_database, "_is_writable", lambda _path: False)
+    with Store(shared, make=False) as reader:
+        count = reader.runs.count()
+        monkeypatch.undo()
+        with Store(shared) as store:
+            saved = store.runs.save(RESULT, ["x"])
+            assert reader.runs.count() == count + 1
+        assert reader.runs.get(saved).summary.id == saved
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o777])

@@ -192,13 +192,25 @@ class Database:
             if self._look is not None:
                 self._look.close()
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
-        can_only_read = beginning and not _is_writable(path)
-        mode = "rwc" if self._make else "rw"
-        address = _reading_url(path) if can_only_read else _address(path, mode=mode)
-        engine = sa.create_engine(address, connect_args={"timeout": self.wait_s})
+        # What SQLite keeps beside a file stands beside the one that a link leads to.
+        if beginning and not _is_writable(path.resolve()):
+            engine = self._sqlite_to_read(path.resolve())
+        else:
+            address = _address(path, mode="rwc" if self._make else "rw")
+            engine = sa.create_engine(address, connect_args={"timeout": self.wait_s})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", self._begin_sqlite)
         return engine
+
+    def _sqlite_to_read(self, path: Path) -> Engine:
+        """Return an engine that opens the file for each use: what is true of its log changes."""
+
+        def opened() -> sqlite3.Connection:
+            return sqlite3.connect(
+                _reading_address(path), uri=True, timeout=self.wait_s, check_same_thread=False
+            )
+
+        return sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
 
     def _postgresql(self, url: URL) -> Engine:
         if missing_of("postgresql"):
@@ -249,7 +261,7 @@ class Database:
 
     def _has_no_room(self) -> bool:
         try:
-            return shutil.disk_usage(Path(self.name).absolute().parent).free < _LEAST_ROOM_BYTES
+            return shutil.disk_usage(Path(self.name).resolve().parent).free < _LEAST_ROOM_BYTES
         except OSError:
             return False
 
@@ -362,7 +374,7 @@ def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _reading_url(path: Path) -> URL:
+def _reading_address(path: Path) -> str:
     """Return an address by which a store is read that cannot be written.
 
     Where nothing can be made beside it, SQLite reads a file with a write-ahead log only if it is
@@ -371,7 +383,7 @@ def _reading_url(path: Path) -> URL:
     """
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
-    return _address(path, mode="ro") if has_log else _address(path, mode="ro", immutable="1")
+    return f"file:{quote(str(path))}?mode=ro" + ("" if has_log else "&immutable=1")
 
 
 def _address(path: Path, **how: str) -> URL:
