@@ -14,6 +14,8 @@ from pathlib import Path
 import fathom
 import pytest
 from commands import command
+from fathom.cli.commands._import_one import import_one
+from fathom.cli.common import LaterStore
 from fathom.store import NotAStoreError, NotFoundError, Store
 from store_worker import CONTEXT, RESULT, save_runs
 
@@ -135,6 +137,20 @@ def test_runs_saved_by_others_are_not_lost_where_a_store_is_opened_twice(tmp_pat
     keep.close()
     with Store(path) as other:
         assert other.runs.count() == saved
+
+
+@pytest.mark.parametrize("end", ["", "-shm"])
+def test_a_store_found_among_files_to_import_lost_its_locks_and_runs(
+    tmp_path: Path, end: str
+) -> None:
+    path = tmp_path / "store.sqlite"
+    with LaterStore(str(path)) as later:
+        later.made().runs.save(RESULT, ["x"])
+        file = Path(f"{path}{end}")
+        before = _locks(file)
+        found = import_one(later, str(file), None, None, again=False, is_named=False)
+        assert (found.runs, found.error) == ([], None)
+        assert _locks(file) == before > 0
 
 
 def _locks(path: Path) -> int:

@@ -11,6 +11,7 @@ import fathom
 import fathom.store as stores
 from fathom import imported, tools
 from fathom._files import check_regular
+from fathom._own_stores import is_own_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ __all__ = ["STDIN", "Imported", "import_one"]
 
 STDIN = "-"
 _SQLITE = b"SQLite format 3\0"
+# https://sqlite.org/tempfiles.html
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,20 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
 
 
 def _is_store(name: str) -> bool:
-    """Whether a file is a database of SQLite, such as an export of experiments."""
+    """Whether a file is a database of SQLite, such as an export of experiments.
+
+    Stores of ours are not opened for that: whoever closes one, or what SQLite keeps beside it,
+    takes the locks from this process.
+    """
     path = Path(name)
     if not path.is_file():
         return False
+    if is_own_store(path):
+        if name.endswith(_BESIDE):
+            raise imported.UnknownFormatError(
+                "it belongs to a store of results, and holds no result of its own"
+            )
+        return True
     with path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
