@@ -191,6 +191,32 @@ def test_an_experiment_that_went_on_is_brought_up_to_date(tmp_path: Path) -> Non
     assert values(second) == values(first)
 
 
+def test_a_step_that_failed_and_was_tried_again_stayed_failed_in_the_copy(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "1.sqlite"), str(tmp_path / "2.sqlite")
+    with Store(first) as store:
+        one = store.experiments.begin("sweep", "s", {}, [("a", {})])
+        (step,) = store.experiments.get(one).steps
+        store.experiments.set_step(step.id, "failed", "no such file")
+        store.experiments.finish(one, "complete")
+        assert command("store", "copy", first, second).returncode == 0
+        store.experiments.finish(one, "running")
+        store.runs.save(RESULT, ["x"], experiment_id=one, step_id=step.id)
+        store.experiments.finish(one, "complete")
+    assert command("store", "copy", first, second).returncode == 0
+    assert values(second) == values(first)
+
+
+def test_a_copied_preparation_was_that_of_another_experiment(tmp_path: Path) -> None:
+    with Store(tmp_path / "1.sqlite") as first, Store(tmp_path / "2.sqlite") as second:
+        second.experiments.begin("repeat", "another", {})
+        one = first.experiments.begin("repeat", "r", {})
+        first.experiments.begin("prepare", "wipc", {"for_experiment": one})
+        for references in (["e2", "e1"], []):
+            done = copy_store(first, second, references)
+            assert done.experiments == {1: 2, 2: 3}
+            assert second.experiments.get(3).plan == {"for_experiment": 2}
+
+
 def test_a_run_that_came_alone_finds_its_experiment_later(tmp_path: Path) -> None:
     first, second = str(tmp_path / "1.sqlite"), str(tmp_path / "2.sqlite")
     fill(first, 6)

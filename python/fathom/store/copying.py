@@ -50,6 +50,8 @@ _COUNT_ON = (
     "(SELECT max(id) FROM {table}) AS highest) AS known WHERE highest IS NOT NULL"
 )
 _EXPERIMENT = ("verb", "name", "started_at_unix_s", "tool_version")
+# What names another experiment in plans and outcomes; a preparation says for which one it is.
+_EXPERIMENT_NUMBERS = ("experiment_id", "for_experiment")
 _OVERRIDE = ("at_unix_s", "user_id", "host_name", "permission", "target_path", "command")
 
 
@@ -137,7 +139,8 @@ class _Copying:
                 alone |= dict.fromkeys(source.baselines.run_ids(part))
             else:
                 wanted[source.experiments.get(number).id] = None
-        return [*wanted], [*alone], names
+        # What belongs to another one was begun after it, and is to know its number there.
+        return sorted(wanted), [*alone], names
 
     def copy(
         self, experiment_ids: Sequence[int], run_ids: Sequence[int], names: list[str] | None
@@ -174,21 +177,27 @@ class _Copying:
         self.done.experiments[experiment_id] = number
         if known is None:
             self.done.new_experiments.append(number)
-        numbers = self._steps(here, there, experiment_id, number)
+        is_newer = known is None or _is_newer(row, known)
+        numbers = self._steps(here, there, (experiment_id, number), is_newer=is_newer)
         mine = sa.select(runs.c.id).where(runs.c.experiment_id == experiment_id)
         run_ids = [*here.execute(mine.order_by(runs.c.id)).scalars()]
         for first in range(0, len(run_ids), _PIECE):
             self._runs(here, there, run_ids[first : first + _PIECE], numbers, number)
-        if known is None or _is_newer(row, known):
+        if is_newer:
             values = {name: row[name] for name in row if name != "id"}
             values |= self._renumbered_json(row, ("plan_json", "outcome_json"))
             there.execute(experiments.update().where(experiments.c.id == number).values(values))
         self._renumber_steps(there, number)
 
+    @staticmethod
     def _steps(
-        self, here: Connection, there: Connection, experiment_id: int, number: int
+        here: Connection, there: Connection, experiment: tuple[int, int], *, is_newer: bool
     ) -> dict[int, int]:
-        """Copy the steps, and return their numbers there."""
+        """Copy the steps of an experiment, here and there, and return their numbers there.
+
+        What failed there may have been tried again since, where what is here ``is_newer``.
+        """
+        experiment_id, number = experiment
         mine = steps.c.experiment_id == number
         known = {
             row["position"]: row for row in there.execute(steps.select().where(mine)).mappings()
@@ -201,7 +210,7 @@ class _Copying:
                 numbers[row["id"]] = _insert(there, steps, values)
                 continue
             numbers[row["id"]] = found["id"]
-            if found["state"] == "pending":
+            if found["state"] == "pending" or (is_newer and row["state"] != "pending"):
                 changed = {name: row[name] for name in ("state", "failure")}
                 there.execute(steps.update().where(steps.c.id == found["id"]).values(changed))
         return numbers
@@ -314,7 +323,7 @@ class _Copying:
         if isinstance(data, int) and not isinstance(data, bool):
             if name.endswith(("run_id", "run_ids")):
                 return self.done.runs.get(data, data)
-            if name.endswith("experiment_id"):
+            if name.endswith(_EXPERIMENT_NUMBERS):
                 return self.done.experiments.get(data, data)
         return data
 
