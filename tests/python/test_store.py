@@ -140,6 +140,18 @@ def test_lists_are_filtered(store: Store) -> None:
     assert ids(device="no such device") == []
 
 
+def test_a_server_did_not_find_a_label_of_bytes_by_its_beginning(store: Store) -> None:
+    saved = store.runs.save(RESULT, ARGUMENTS, label="gr\udcfcn \\ 1")
+    for words in ("gr\udcfc*", "gr\udcfcn \\*"):
+        assert [run.id for run in store.runs.list(label=words)] == [saved]
+
+
+def test_a_number_beyond_64_bits_was_a_fault_of_the_server(store: Store) -> None:
+    for ask in (store.runs.get, store.experiments.get, lambda one: store.runs.delete([one])):
+        with pytest.raises(NotFoundError, match="no number as large"):
+            ask(2**63)
+
+
 def test_deleting_takes_all_or_none(store: Store) -> None:
     ids = [store.runs.save(RESULT, ARGUMENTS) for _ in range(3)]
     with pytest.raises(NotFoundError, match=r"999.*nothing was deleted"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from commands import command
 from fathom import InvalidRequestError
 from fathom.store import (
     NotAStoreError,
@@ -289,3 +291,17 @@ def test_a_closed_store_is_closed(tmp_path: Path) -> None:
             use()
     with Store(tmp_path / "store.sqlite") as again:
         assert [run.id for run in again.runs.list()] == [run_id]
+
+
+def test_an_import_with_too_large_a_number_was_told_that_the_store_has_nothing(
+    address: str, tmp_path: Path
+) -> None:
+    raw = json.loads(json.dumps(RESULT.raw))
+    raw["time_spans"][0]["targets"][0]["size_bytes"] = 2**64 - 1
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(raw))
+    done = command("import", file, "--store", address)
+    assert done.returncode == 3
+    assert "it has a value that the store cannot hold" in done.stderr
+    with Store(address) as store:
+        assert store.runs.count() == 0

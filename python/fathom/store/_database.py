@@ -51,6 +51,7 @@ _SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
 _PG_READ_ONLY = {"25006", "42501"}
+_PG_TOO_LARGE = "22003"
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
 
 
@@ -270,17 +271,22 @@ class Database:
         try:
             yield
         except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _PG_TOO_LARGE:
+                raise self._too_large() from None
             # Not ``from error``, which would be printed with it: a driver's words may have secrets.
             raise self._translated(error.orig) from _Told(self._without_secrets(error.orig))
         except sqlite3.Error as error:
             # What was asked of the driver itself, as outside a transaction.
             raise self._translated(error) from error
         except OverflowError:
-            raise NotFoundError(f"{self.name} has nothing with so large a number") from None
+            raise self._too_large() from None
         # The name of a host that is none, such as "." (encodings.idna).
         except (SQLAlchemyError, UnicodeError) as error:
             words = self._without_secrets(error)
             raise StoreError(f"the store {self.name} cannot be used: {words}") from None
+
+    def _too_large(self) -> NotFoundError:
+        return NotFoundError(f"{self.name} holds no number as large as that")
 
     def _without_secrets(self, error: BaseException | None) -> str:
         return without_secrets(str(error).strip(), self._secrets)

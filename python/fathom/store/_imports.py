@@ -69,7 +69,7 @@ class Imports:
             Save what was imported before once more; otherwise nothing is returned for it.
 
         """
-        with _told_if_too_large(), self._database.writing() as connection:
+        with self._database.writing() as connection, _told_if_too_large():
             known = runs.c.source_sha256 == _sha256(content)
             if not again and connection.execute(sa.select(runs.c.id).where(known)).first():
                 return []
@@ -107,7 +107,7 @@ class Imports:
         """
         rows = [_own_rows(own, label) for own in found]
         saved: list[tuple[int, bool]] = []
-        with _told_if_too_large(), self._database.writing() as connection:
+        with self._database.writing() as connection, _told_if_too_large():
             for position, (own, (row, host, targets)) in enumerate(zip(found, rows, strict=True)):
                 known = sa.select(runs.c.id).where(runs.c.uid == own.uid)
                 there = connection.execute(known).scalar() if own.uid else None
@@ -170,13 +170,16 @@ def _own_rows(
 
 @contextmanager
 def _told_if_too_large() -> Iterator[None]:
-    """Tell in words what no column holds; nothing of the source is saved then."""
+    """Tell in words what no column holds; nothing of the source is saved then.
+
+    It stands within the transaction, which has words of its own for what it does not find.
+    """
     try:
         yield
-    except OverflowError as error:
+    except (OverflowError, sa.exc.DataError) as error:
+        why = error.orig if isinstance(error, sa.exc.DataError) else error
         raise ImportFormatError(
-            f"it has a number that no store holds ({error}): it is damaged, and nothing of it was "
-            "imported"
+            f"it has a value that the store cannot hold ({why}), and nothing of it was imported"
         ) from error
 
 

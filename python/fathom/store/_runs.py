@@ -14,7 +14,7 @@ from fathom.imported.view import result_view
 from fathom.result import Result
 from fathom.store._experiments import delete_experiment
 from fathom.store._imports import add_imported, drop_unused_sources
-from fathom.store._rows import add_run
+from fathom.store._rows import add_run, as_text
 from fathom.store._series import (
     NEWEST_FIRST,
     failed_after,
@@ -328,7 +328,8 @@ def _is_labelled(label: str, *, is_sqlite: bool) -> sa.ColumnElement[bool]:
 
 
 def _pattern(words: str) -> str:
-    escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    # Escapes of bytes that are no text are part of the name, and none of the pattern's.
+    escaped = as_text(words).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return escaped.replace("*", "%")
 
 
