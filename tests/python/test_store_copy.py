@@ -226,6 +226,19 @@ def test_a_run_that_came_alone_finds_its_experiment_later(tmp_path: Path) -> Non
     assert values(second) == values(first)
 
 
+def test_a_run_that_is_damaged_kept_a_store_from_being_copied(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "1.sqlite"), str(tmp_path / "2.sqlite")
+    fill(first, 6)
+    with Store(first) as store, store._database.writing() as connection:
+        damaged = runs.update().where(runs.c.id == 2).values(profile_json="sha256:0")
+        connection.execute(damaged)
+    told = command("store", "check", "--store", first)
+    assert (told.returncode, "error: 1 fault; what is whole can be" in told.stderr) == (1, True)
+    done = command("store", "copy", first, second)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert values(second) == values(first)
+
+
 def test_an_experiment_is_one_file_that_import_takes(tmp_path: Path) -> None:
     first, second = str(tmp_path / "1.sqlite"), str(tmp_path / "2.sqlite")
     fill(first, 6)

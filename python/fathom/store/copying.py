@@ -10,7 +10,7 @@ plan and its outcome name it.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -251,7 +251,10 @@ class _Copying:
                     mine = runs.c.id == there_row["id"]
                     there.execute(runs.update().where(mine).values(place))
                 continue
-            profile = share(there, shared(here, row["profile_json"]))
+            profile = row["profile_json"]
+            # What is damaged stays as it is, and keeps nothing else from being copied.
+            with suppress(ValueError):
+                profile = share(there, shared(here, profile))
             values = {**row, **place, "profile_json": profile}
             new[row["id"]] = _insert(there, runs, values, is_free=row["id"] in free)
         self.done.runs |= new

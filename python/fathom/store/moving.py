@@ -57,7 +57,7 @@ def move_store(
     """
     named, new = _file_of(source), _file_of(target)
     # What a link leads to is the store; the link alone would leave it where it was.
-    old = None if named is None else named.resolve()
+    old = None if named is None else Path(os.path.realpath(named))
     if new is not None and os.path.lexists(new):
         raise StoreError(f"there is a file {new} already: name another place, or remove it")
     with Store(source, make=False, wait_s=wait_s) as here:

@@ -95,7 +95,8 @@ def check(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
             typer.echo(words)
     if found.faults:
         fail(
-            f"{len(found.faults)} faults; what is whole can be copied: fathom store copy",
+            f"{counted(len(found.faults), 'fault')}; what is whole can be copied: "
+            "fathom store copy",
             EXIT_FAILED,
         )
 
