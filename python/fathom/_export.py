@@ -11,16 +11,20 @@ import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Literal
 
 from fathom import _packages
 from fathom._extras import install_line
 from fathom._files import anything, is_empty, replacing, why_no_file
 from fathom._finite import finite
+from fathom._frames import arrow_type, completed
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from fathom._frames import Columns
 
 __all__ = [
     "FORMATS",
@@ -43,6 +47,7 @@ TEXT: tuple[Format, ...] = ("csv", "json")
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NONE_KNOWN: Columns = MappingProxyType({})
 # What XML cannot hold, and with it no cell of Excel.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -66,8 +71,12 @@ def format_of(path: Path) -> Format:
     raise ExportError(f"{path} does not say its form: end it with .csv, .json, .parquet or .xlsx")
 
 
-def content_of(rows: Sequence[dict[str, object]], form: Format) -> bytes:
+def content_of(
+    rows: Sequence[dict[str, object]], form: Format, columns: Columns = _NONE_KNOWN
+) -> bytes:
     """Return what a file of this form holds.
+
+    ``columns`` are those that the table has in any case, also without a row.
 
     Raises
     ------
@@ -76,12 +85,17 @@ def content_of(rows: Sequence[dict[str, object]], form: Format) -> bytes:
 
     """
     with tempfile.NamedTemporaryFile(prefix="fathom-", suffix=f".{form}") as file:
-        _WRITERS[form](_finite_rows(rows), Path(file.name))
+        _WRITERS[form](_finite_rows(rows), Path(file.name), columns)
         return Path(file.name).read_bytes()
 
 
-def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str]) -> None:
-    """Write CSV or JSON to an open stream.
+def write_text(
+    rows: Sequence[dict[str, object]],
+    form: Format,
+    stream: IO[str],
+    columns: Columns = _NONE_KNOWN,
+) -> None:
+    """Write CSV or JSON to an open stream; ``columns`` as for ``content_of``.
 
     Raises
     ------
@@ -91,13 +105,18 @@ def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str])
     """
     if form not in TEXT:
         raise ExportError(f"{form} needs a file: name one with --output")
-    (_csv if form == "csv" else _json)(_finite_rows(rows), stream)
+    (_csv if form == "csv" else _json)(_finite_rows(rows), stream, columns)
 
 
 def write_file(
-    rows: Sequence[dict[str, object]], form: Format, path: Path, *, overwrite: bool = False
+    rows: Sequence[dict[str, object]],
+    form: Format,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    columns: Columns = _NONE_KNOWN,
 ) -> None:
-    """Write a file, which appears only once it is whole.
+    """Write a file, which appears only once it is whole; ``columns`` as for ``content_of``.
 
     Raises
     ------
@@ -108,7 +127,7 @@ def write_file(
     """
     write = _WRITERS[form]
     with new_file(path, overwrite=overwrite) as unfinished:
-        write(_finite_rows(rows), unfinished)
+        write(_finite_rows(rows), unfinished, columns)
 
 
 def check_place(path: Path, *, overwrite: bool = False) -> None:
@@ -152,12 +171,12 @@ def _finite_rows(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
     return [{name: finite(value) for name, value in row.items()} for row in rows]
 
 
-def _columns(rows: Sequence[dict[str, object]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def _names(rows: Sequence[dict[str, object]], known: Columns) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row)) or list(known)
 
 
-def _csv(rows: Sequence[dict[str, object]], stream: IO[str]) -> None:
-    writer = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
+def _csv(rows: Sequence[dict[str, object]], stream: IO[str], columns: Columns) -> None:
+    writer = csv.DictWriter(stream, _names(rows, columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
 
@@ -171,33 +190,38 @@ def no_formula(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _json(rows: Sequence[dict[str, object]], stream: IO[str]) -> None:
+def _json(rows: Sequence[dict[str, object]], stream: IO[str], _columns: Columns) -> None:
     json.dump(rows, stream, indent=2, allow_nan=False)
     stream.write("\n")
 
 
-def _csv_file(rows: Sequence[dict[str, object]], path: Path) -> None:
+def _csv_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
-        _csv(rows, stream)
+        _csv(rows, stream, columns)
 
 
-def _json_file(rows: Sequence[dict[str, object]], path: Path) -> None:
+def _json_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) -> None:
     with path.open("w", encoding="utf-8") as stream:
-        _json(rows, stream)
+        _json(rows, stream, columns)
 
 
-def _parquet_file(rows: Sequence[dict[str, object]], path: Path) -> None:
+def _parquet_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) -> None:
     try:
         pa, parquet = _packages.pa, _packages.parquet
     except ImportError as error:
         raise ExportError(f"Parquet needs pyarrow: {install_line('parquet')}") from error
-    names = _columns(rows)
-    # All rows count for a column's type, also where the first ones have no value.
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    parquet.write_table(pa.table(columns), path, compression="zstd")
+    # What a column holds is the same in each file, whatever rows it has: several are read as one.
+    whole, kinds = completed(rows, columns)
+    made = {}
+    for name, kind in kinds.items():
+        values = [row[name] for row in whole]
+        # What is no number, and that nobody knows, its values tell.
+        is_told = name not in columns and kind == "str?" and any(one is not None for one in values)
+        made[name] = pa.array(values, type=None if is_told else arrow_type(pa, kind))
+    parquet.write_table(pa.table(made), path, compression="zstd")
 
 
-def _xlsx_file(rows: Sequence[dict[str, object]], path: Path) -> None:
+def _xlsx_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) -> None:
     try:
         workbook, cell_of = _packages.openpyxl.Workbook, _packages.WriteOnlyCell
     except ImportError as error:
@@ -209,7 +233,7 @@ def _xlsx_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     book = workbook(write_only=True)
     sheet = book.create_sheet("fathom")
     sheet.freeze_panes = "A2"
-    names = _columns(rows)
+    names = _names(rows, columns)
 
     def cell(value: object) -> object:
         if not isinstance(value, str):
@@ -225,7 +249,7 @@ def _xlsx_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     book.save(path)
 
 
-_WRITERS: dict[Format, Callable[[Sequence[dict[str, object]], Path], None]] = {
+_WRITERS: dict[Format, Callable[[Sequence[dict[str, object]], Path, Columns], None]] = {
     "csv": _csv_file,
     "json": _json_file,
     "parquet": _parquet_file,

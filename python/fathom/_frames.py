@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Columns", "Kind", "Row", "Tabular"]
+__all__ = ["Columns", "Kind", "Row", "Tabular", "arrow_type", "completed"]
 
 Row: TypeAlias = dict[str, object]
 Kind: TypeAlias = Literal["int", "int?", "float", "float?", "str", "str?", "bool?"]
@@ -99,7 +99,7 @@ class Tabular:
         arrow = _library("pyarrow")
         values, kinds = self._columns(table)
         fields = [
-            arrow.field(name, getattr(arrow, _ARROW[_plain(kind)])(), nullable=kind.endswith("?"))
+            arrow.field(name, arrow_type(arrow, kind), nullable=kind.endswith("?"))
             for name, kind in kinds.items()
         ]
         made: pa.Table = arrow.table(values, schema=arrow.schema(fields))
@@ -121,22 +121,36 @@ class Tabular:
 
     def _table(self, table: str) -> tuple[list[Row], dict[str, Kind]]:
         """Return the rows of a table, each with all columns, and what the columns hold."""
-        rows, known = list(self._rows(table)), self._kinds(table)
-        names = dict.fromkeys(name for row in rows for name in row)
-        names |= dict.fromkeys(known)
-        kinds = {
-            name: known[name] if name in known else _kind_of(name, [row.get(name) for row in rows])
-            for name in names
-        }
-        for place, row in enumerate(rows):
-            if len(row) < len(names):
-                rows[place] = {name: row.get(name) for name in names}
-        return rows, kinds
+        return completed(self._rows(table), self._kinds(table))
 
     def _columns(self, table: str | None) -> tuple[dict[str, list[object]], dict[str, Kind]]:
         """Return the values of the columns of a table, and what they hold."""
         rows, kinds = self._table(self._named(table))
         return {name: [row[name] for row in rows] for name in kinds}, kinds
+
+
+def completed(found: Iterable[Row], known: Columns) -> tuple[list[Row], dict[str, Kind]]:
+    """Return rows, each with all columns, and what the columns hold.
+
+    ``known`` are the columns that their table has in any case; what others hold, the rows tell.
+    """
+    rows = list(found)
+    names = dict.fromkeys(name for row in rows for name in row)
+    names |= dict.fromkeys(known)
+    kinds = {
+        name: known[name] if name in known else _kind_of(name, [row.get(name) for row in rows])
+        for name in names
+    }
+    for place, row in enumerate(rows):
+        if len(row) < len(names):
+            rows[place] = {name: row.get(name) for name in names}
+    return rows, kinds
+
+
+def arrow_type(arrow: ModuleType, kind: Kind) -> pa.DataType:
+    """Return the type of Arrow's that holds what a column does."""
+    made: pa.DataType = getattr(arrow, _ARROW[_plain(kind)])()
+    return made
 
 
 def _plain(kind: Kind) -> str:

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fathom.store as stores
 import openpyxl
 import pytest
 from commands import COMMAND, command
 from fathom.store import Store
+from fathom.store._tables import runs
 from pyarrow import parquet
 from store_worker import RESULT
 
@@ -165,6 +167,30 @@ def test_histograms_and_intervals_are_exported_whole() -> None:
     )
     (whole,) = json.loads(command("export", "1", "--table", "whole", "--format", "json").stdout)
     assert whole["result"] == RESULT.raw
+
+
+def test_a_table_without_rows_was_exported_without_its_columns(
+    filled: Store, tmp_path: Path
+) -> None:
+    for table in ("cells", "metrics"):
+        names = [*stores.columns_of(table)]
+        shown = command("export", "--table", table, "--store", filled.name).stdout
+        assert [*csv.reader(io.StringIO(shown))] == [names]
+        file = tmp_path / f"{table}.parquet"
+        assert command("export", "--table", table, "-o", file).returncode == 0
+        assert parquet.read_schema(file).names == names
+
+
+def test_a_column_without_a_value_had_no_type_so_that_files_could_not_be_read_as_one(
+    filled: Store, tmp_path: Path
+) -> None:
+    with filled._database.writing() as connection:
+        connection.execute(runs.update().where(runs.c.id == 2).values(sync_iops=1.0))
+    for number in (1, 2):
+        assert command("export", str(number), "-o", tmp_path / f"{number}.parquet").returncode == 0
+    one, other = (parquet.read_schema(tmp_path / f"{number}.parquet") for number in (1, 2))
+    assert one == other
+    assert parquet.read_table(tmp_path).column("sync_iops").to_pylist() == [None, 1.0]
 
 
 @pytest.mark.usefixtures("filled")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from fathom.store.moving import move_store
     from fathom.store.overrides import Override
-    from fathom.store.store import Store
+    from fathom.store.store import Store, columns_of
     from fathom.store.summary import provenance_row, run_row
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "StoreTooNewError",
     "StoredRun",
     "check_store",
+    "columns_of",
     "compact_store",
     "copy_store",
     "move_store",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from fathom._frames import Kind
 
-__all__ = ["Store"]
+__all__ = ["Store", "columns_of"]
 
 _WAIT_S = 60.0
 _LONGEST_WAIT_S = 86_400.0
@@ -162,6 +162,11 @@ class Store(Tabular):
         return rows_of((self.runs.get(run.id) for run in found), cast("TableName", table))
 
     def _kinds(self, table: str) -> Columns:
-        if table in OF_EXPERIMENTS:
-            return CELLS if table == "cells" else METRICS
-        return run_columns() if table == "runs" else _OF_RUNS[table]
+        return columns_of(table)
+
+
+def columns_of(table: str) -> Columns:
+    """Return the columns that one of the tables of a store has in any case."""
+    if table in OF_EXPERIMENTS:
+        return CELLS if table == "cells" else METRICS
+    return run_columns() if table == "runs" else _OF_RUNS[table]

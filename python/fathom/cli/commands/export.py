@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom._export import Format
+    from fathom._frames import Columns
     from fathom._redact import Pseudonyms
     from fathom._tables import TableName
     from fathom.store import Store, StoredRun
@@ -222,7 +223,8 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             raise ExportError("whole results can only be exported as json: add --format json")
         if names is not None:
             rows = names.data(rows)
-        _write(rows, chosen, place, overwrite=overwrite)
+        columns = {} if table is _WHOLE else stores.columns_of(table.value)
+        _write(rows, columns, chosen, place, overwrite=overwrite)
 
 
 def _chosen(form: Form | None, output: Path | None) -> Format:
@@ -241,15 +243,20 @@ def _check(place: Path, form: Format, *, overwrite: bool) -> None:
 
 
 def _write(
-    rows: Sequence[dict[str, object]], form: Format, place: Path | None, *, overwrite: bool
+    rows: Sequence[dict[str, object]],
+    columns: Columns,
+    form: Format,
+    place: Path | None,
+    *,
+    overwrite: bool,
 ) -> None:
     """Write a table to a place, of whichever kind it is."""
     if place is None or (_places.is_output(place) and form in TEXT):
-        write_text(rows, form, unguarded(sys.stdout))
+        write_text(rows, form, unguarded(sys.stdout), columns)
     elif _places.is_output(place):
-        typer.get_binary_stream("stdout").write(content_of(rows, form))
+        typer.get_binary_stream("stdout").write(content_of(rows, form, columns))
     elif not _places.is_nowhere(place):
-        write_file(rows, form, place, overwrite=overwrite)
+        write_file(rows, form, place, overwrite=overwrite, columns=columns)
 
 
 def _of_experiments(store: Store, references: list[str], table: str) -> list[dict[str, object]]:
