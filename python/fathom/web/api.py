@@ -110,10 +110,9 @@ def explain(asked: ExplanationIn, served: _Served, viewer: _Viewer) -> Explanati
 def start(asked: StartIn, served: _Served, viewer: _Viewer) -> ProcessOut:
     """Start what was explained; it goes on if this server ends."""
     explained = served.explanations.take(asked.explanation, viewer.name)
-    served.processes.start(explained.wanted, viewer.name)
-    newest = served.processes.list(limit=1)[0]
+    begun = served.processes.start(explained.wanted, viewer.name)
     served.hurry()
-    return get_process(newest.id, served)
+    return get_process(begun.id, served)
 
 
 @router.post("/processes/{name}/stop", status_code=202, tags=["processes"])

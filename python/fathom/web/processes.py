@@ -139,7 +139,8 @@ class Processes:
                     "its end, or stop it"
                 )
         self._tidy()
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+        # Names stand in the order of time: a clock at the wall has one hour twice a year.
+        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
         folder = self._folder / name
         folder.mkdir(mode=0o700)
         self._write_request(folder, wanted, user)
