@@ -12,7 +12,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from fathom import _packages
 from fathom._extras import install_line
@@ -208,6 +208,7 @@ def _json_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) 
 def _parquet_file(rows: Sequence[dict[str, object]], path: Path, columns: Columns) -> None:
     try:
         pa, parquet = _packages.pa, _packages.parquet
+        array: Any = pa.array
     except ImportError as error:
         raise ExportError(f"Parquet needs pyarrow: {install_line('parquet')}") from error
     # What a column holds is the same in each file, whatever rows it has: several are read as one.
@@ -217,7 +218,7 @@ def _parquet_file(rows: Sequence[dict[str, object]], path: Path, columns: Column
         values = [row[name] for row in whole]
         # What is no number, and that nobody knows, its values tell.
         is_told = name not in columns and kind == "str?" and any(one is not None for one in values)
-        made[name] = pa.array(values, type=None if is_told else arrow_type(pa, kind))
+        made[name] = array(values, type=None if is_told else arrow_type(pa, kind))
     parquet.write_table(pa.table(made), path, compression="zstd")
 
 

@@ -395,10 +395,11 @@ def test_the_newest_process_was_an_older_one_in_the_hour_that_comes_twice(
 ) -> None:
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
+    now = [0]
     clock = SimpleNamespace(
-        time=lambda: now,
-        gmtime=lambda: time.gmtime(now),
-        strftime=lambda form, at=None: time.strftime(form, at or time.localtime(now)),
+        time=lambda: now[0],
+        gmtime=lambda: time.gmtime(now[0]),
+        strftime=lambda form, at=None: time.strftime(form, at or time.localtime(now[0])),
     )
     monkeypatch.setattr(web_processes, "time", clock)
     keeper = SimpleNamespace(Popen=lambda *_given, **_more: None, DEVNULL=None)
@@ -406,10 +407,10 @@ def test_the_newest_process_was_an_older_one_in_the_hour_that_comes_twice(
     monkeypatch.setattr(Processes, "_await_start", lambda *_given: None)
     processes, began = Processes(tmp_path, None), []
     # 02:30 by the clock at the wall, and half an hour later 02:00.
-    for now in (1792888200, 1792890000):
+    for now[0] in (1792888200, 1792890000):
         process = processes.start(Wanted("run", ()), "me")
         (process.folder / "ended.json").write_text(
-            json.dumps({"exit_code": 0, "ended_at_unix_s": now})
+            json.dumps({"exit_code": 0, "ended_at_unix_s": now[0]})
         )
         began.append(process.id)
     monkeypatch.undo()
