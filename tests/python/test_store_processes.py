@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
 import sqlite3
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -14,11 +17,17 @@ from pathlib import Path
 import fathom
 import pytest
 from commands import command
-from fathom.cli.commands._import_one import import_one
+from fathom.cli.commands._import_one import Imported, import_one
 from fathom.cli.common import LaterStore
 from fathom.store import NotAStoreError, NotFoundError, Store
 from store_worker import CONTEXT, RESULT, save_runs
 
+FIXTURES = Path(__file__).parent / "fixtures"
+FIO = {
+    "fio version": "fio-3.33",
+    "global options": {"bs": "4k"},
+    "jobs": [{"jobname": "j", "read": {"io_bytes": 4096, "iops": 1.0, "total_ios": 1}}],
+}
 WRITERS = 8
 RUNS_OF_EACH = 12
 KILLS = 20
@@ -151,6 +160,33 @@ def test_a_store_found_among_files_to_import_lost_its_locks_and_runs(
         found = import_one(later, str(file), None, None, again=False, is_named=False)
         assert (found.runs, found.error) == ([], None)
         assert _locks(file) == before > 0
+
+
+@pytest.mark.parametrize("form", ["own", "fio"])
+def test_a_file_imported_by_several_at_once_was_saved_several_times(
+    address: str, form: str, tmp_path: Path
+) -> None:
+    Store(address).close()
+    file = FIXTURES / "result.json"
+    if form == "fio":
+        file = tmp_path / "fio.json"
+        file.write_text(json.dumps(FIO))
+
+    def imported(_number: int) -> Imported:
+        with LaterStore(address) as later:
+            # All of them look for it before one has saved it.
+            looked.wait()
+            later.known = lambda: None  # type: ignore[method-assign]
+            return import_one(later, str(file), None, None, again=False, is_named=True)
+
+    looked = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(imported, range(4))]
+    assert [one.error for one in found] == [None] * 4
+    assert sorted(one.runs + one.before for one in found) == [[1]] * 4
+    assert sum(len(one.runs) for one in found) == 1
+    with Store(address) as store:
+        assert store.runs.count() == 1
 
 
 def _locks(path: Path) -> int:

@@ -20,6 +20,7 @@ from fathom.store._own_rows import own_rows
 from fathom.store._rows import add_run
 from fathom.store._tables import import_sources, runs
 from fathom.store.errors import NotFoundError
+from fathom.store.sharing import insert_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,8 +71,9 @@ class Imports:
 
         """
         with self._database.writing() as connection, _told_if_too_large():
-            known = runs.c.source_sha256 == _sha256(content)
-            if not again and connection.execute(sa.select(runs.c.id).where(known)).first():
+            # Who imports the same at this moment is waited for here, and seen then.
+            known = _runs_of(connection, _source(connection, content, name))
+            if known and not again:
                 return []
             return [
                 add_imported(
@@ -108,16 +110,20 @@ class Imports:
         rows = [_own_rows(own, label) for own in found]
         saved: list[tuple[int, bool]] = []
         with self._database.writing() as connection, _told_if_too_large():
+            source = _source(connection, content, name)
+            before = _runs_of(connection, source)
             for position, (own, (row, host, targets)) in enumerate(zip(found, rows, strict=True)):
                 known = sa.select(runs.c.id).where(runs.c.uid == own.uid)
-                there = connection.execute(known).scalar() if own.uid else None
+                there = connection.execute(known).scalar() if own.uid else before.get(position)
                 if there is not None and not again:
                     saved.append((there, False))
                     continue
                 more: dict[str, Any] = {"uid": own.uid} if own.uid and there is None else {}
-                more |= {"source_sha256": _source(connection, content, name)}
+                more |= {"source_sha256": source}
                 more |= {"experiment_id": None, "step_id": None, "source_position": position}
                 saved.append((add_run(connection, {**row, **more}, host, targets), True))
+            if not any(is_new for _, is_new in saved):
+                drop_unused_sources(connection)
         return saved
 
     def content(self, run_id: int) -> bytes:
@@ -200,8 +206,15 @@ def _source(connection: Connection, content: bytes, name: str) -> str:
             "imported_at_unix_s": time.time(),
             "content_zlib": zlib.compress(content),
         }
-        connection.execute(import_sources.insert().values(values))
+        connection.execute(insert_missing(connection, import_sources).values(values))
     return sha256
+
+
+def _runs_of(connection: Connection, source: str) -> dict[int | None, int]:
+    """Return the runs of a source by their places in it, each the one that was saved first."""
+    query = sa.select(runs.c.source_position, runs.c.id).where(runs.c.source_sha256 == source)
+    found = connection.execute(query.order_by(runs.c.id.desc()))
+    return {row.source_position: int(row.id) for row in found}
 
 
 def _sha256(content: bytes) -> str:

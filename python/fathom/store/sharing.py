@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-__all__ = ["drop_unused_texts", "fill_series", "series_key", "share", "shared"]
+__all__ = [
+    "drop_unused_texts",
+    "fill_series",
+    "insert_missing",
+    "series_key",
+    "share",
+    "shared",
+]
 
 _PREFIX = "sha256:"
 _KEY_CHARACTERS = 32
@@ -37,15 +44,16 @@ def share(connection: Connection, text: str) -> str:
     # On a server the insert comes first also where it adds nothing: it keeps who compacts from
     # removing, until this transaction ends, a text that no run seems to mean yet.
     if not _is_file(connection) or connection.execute(there).first() is None:
-        connection.execute(_insert(connection).values(sha256=name, content=text))
+        insert = insert_missing(connection, shared_texts)
+        connection.execute(insert.values(sha256=name, content=text))
     return f"{_PREFIX}{name}"
 
 
-def _insert(connection: Connection) -> Any:  # noqa: ANN401 - The insert of either database.
-    """Return an insert that lets be what another process has added meanwhile."""
+def insert_missing(connection: Connection, table: sa.Table) -> Any:  # noqa: ANN401 - Of either.
+    """Return an insert that lets be what another process has added, or is adding: it waits then."""
     if _is_file(connection):
-        return shared_texts.insert().prefix_with("OR IGNORE")
-    return _packages.insert(shared_texts).on_conflict_do_nothing()
+        return table.insert().prefix_with("OR IGNORE")
+    return _packages.insert(table).on_conflict_do_nothing()
 
 
 def _is_file(connection: Connection) -> bool:

@@ -142,7 +142,9 @@ def _saved(  # noqa: PLR0913 - All but the first four are the command's options.
         saved = imports.save_own(reading.own, content, name, label=label, again=again)
     else:
         found = imports.save(reading.results, content, name, label=label, again=again)
-        saved = [(run_id, True) for run_id in found]
+        # Another process may have imported it since it was looked for.
+        there = [] if found else imports.run_ids(content)
+        saved = [*((run_id, True) for run_id in found), *((run_id, False) for run_id in there)]
     told: tuple[ImportedResult | OwnRun, ...] = (*reading.own, *reading.results)
     return Imported(
         name,
