@@ -251,7 +251,8 @@ def test_a_store_on_a_full_disk_leaves_no_file_of_its_own(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "wrong", [":memory:", "a\0b", "\ud800.sqlite", 5, b"x.sqlite", ["a"], True, ""]
+    "wrong",
+    [":memory:", "a\0b", "\ud800.sqlite", "gr\udcfcn.sqlite", 5, b"x.sqlite", ["a"], True, ""],
 )
 def test_what_names_no_file_is_refused_and_nothing_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: object

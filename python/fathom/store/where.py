@@ -82,14 +82,16 @@ def _asked(where: str | os.PathLike[str] | None) -> str:
             "this name"
         )
     if "\0" in named or not _is_name(named):
-        raise StoreError(f"the store cannot have the name {named!r}: name a file")
+        raise StoreError(
+            f"the store cannot have the name {named!r}: name a file whose name is UTF-8 text"
+        )
     return named
 
 
 def _is_name(named: str) -> bool:
-    """Whether a file can have this name: one half of a surrogate pair has no bytes."""
+    """Whether a store can have this name: it stands in addresses, which are UTF-8 text."""
     try:
-        os.fsencode(named)
+        named.encode()
     except UnicodeEncodeError:
         return False
     return True
