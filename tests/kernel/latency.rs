@@ -18,7 +18,7 @@ use crate::bench::{Bench, skip};
 use slow_fs::SlowFs;
 
 const DELAY: Duration = Duration::from_millis(5);
-const TRIES: usize = 20;
+const TRIES: usize = 60;
 
 fn slow_fs(delay: Duration) -> Option<SlowFs> {
     let mounted = SlowFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 8 << 20, delay);

@@ -156,6 +156,11 @@ fn shares_of_the_cpus_and_pressure_stand_in_text_and_xml_as_in_json() {
     assert!(line.contains(&format!(" {others:.2} s others,")), "{line}");
 }
 
+/// A host that is busy ends a second late.
+fn reads_per_s(result: &Value) -> f64 {
+    ios(result) as f64 * 1e9 / result["time_spans"][0]["measured_ns"].as_f64().unwrap()
+}
+
 #[test]
 fn a_limit_of_ios_is_told_where_it_was_measured() {
     let bench = Bench::new();
@@ -173,20 +178,26 @@ fn a_limit_of_ios_is_told_where_it_was_measured() {
     let run = || group.measure(&bench, "-b4K -r -o4 -Su t.dat");
     let mut result = run();
     for _ in 0..8 {
-        if ios(&result) >= 297 {
+        if reads_per_s(&result) >= 297.0 {
             break;
         }
-        result = [result, run()].into_iter().max_by_key(ios).unwrap();
+        result = [result, run()]
+            .into_iter()
+            .max_by(|one, other| reads_per_s(one).total_cmp(&reads_per_s(other)))
+            .unwrap();
     }
-    if ios(&result) < 275 {
+    if reads_per_s(&result) < 275.0 {
         return skip("others keep the disk too busy for 275 reads a second");
     }
     let told = evidence(&result, "io_limited");
     assert!(told.contains("allows 300 reads per second of"), "{told}");
-    let words =
-        if ios(&result) >= 297 { "the limit was measured" } else { "the limit may have been" };
+    let words = if reads_per_s(&result) >= 297.0 {
+        "the limit was measured"
+    } else {
+        "the limit may have been"
+    };
     assert!(told.contains(words) && told.contains(", and not the device"), "{told}");
-    assert!((200..=400).contains(&ios(&result)), "{}", ios(&result));
+    assert!((200.0..=400.0).contains(&reads_per_s(&result)), "{}", ios(&result));
     assert!(!is_told(&group.measure(&bench, "-b4K -r -o4 -Su -g100i t.dat"), "io_limited"));
     let Some(wide) = limit(1_000_000) else { return };
     assert!(!is_told(&wide.measure(&bench, "-b4K -r -o4 -Su t.dat"), "io_limited"));
