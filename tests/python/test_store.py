@@ -336,3 +336,10 @@ def test_the_public_names_are_these() -> None:
     assert package.__all__ == sorted(package.__all__)
     assert all(hasattr(package, name) for name in package.__all__)
     assert issubclass(StoreError, fathom.FathomError)
+
+
+def test_a_run_of_a_deleted_experiment_failed_by_a_constraint(store: Store) -> None:
+    experiment = store.experiments.begin("sweep", "mine", {})
+    store.experiments.delete(experiment)
+    with pytest.raises(StoreError, match="its experiment was deleted meanwhile"):
+        store.runs.save(RESULT, ARGUMENTS, experiment_id=experiment)

@@ -50,6 +50,7 @@ _WRITTEN = ("experiments", "steps", "runs", "provenances", "run_targets", "overr
 _SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
+_PG_MISSING = "23503"
 _PG_READ_ONLY = {"25006", "42501"}
 _PG_TOO_LARGE = "22003"
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
@@ -273,6 +274,11 @@ class Database:
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) == _PG_TOO_LARGE:
                 raise self._too_large() from None
+            if _lacks_its_experiment(error.orig):
+                raise StoreError(
+                    f"the store {self.name} has no more what this belongs to: its experiment was "
+                    "deleted meanwhile"
+                ) from None
             # Not ``from error``, which would be printed with it: a driver's words may have secrets.
             raise self._translated(error.orig) from _Told(self._without_secrets(error.orig))
         except sqlite3.Error as error:
@@ -322,6 +328,11 @@ class Database:
         is_gone = code == sqlite3.SQLITE_CANTOPEN and not Path(self.name).exists()
         other = StoreError(f"the store {self.name} cannot be used: {words}")
         return no_store(self.name) if is_gone else other
+
+
+def _lacks_its_experiment(error: BaseException | None) -> bool:
+    is_missing = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+    return is_missing or getattr(error, "sqlstate", None) == _PG_MISSING
 
 
 def _make_private(path: Path) -> tuple[int, int] | None:
