@@ -62,6 +62,15 @@ def test_one_run_of_many_that_failed_is_no_pass(kept: Store) -> None:
     assert "run 5: the run failed" in check.words
 
 
+def test_a_change_was_judged_without_a_word_of_the_runs_that_failed(kept: Store) -> None:
+    for number in range(24):
+        kept.runs.save(measured(9_000.0), ARGUMENTS, failures=[CLOSED] if number in {4, 17} else [])
+    before, after = (",".join(map(str, one)) for one in (range(1, 13), range(13, 25)))
+    judged = judge_gate(kept, gate_of(["iops>-5%"], baseline=before), after)
+    assert "Of A, run 5 is left out: it is not complete." in judged.notes
+    assert "Of B, run 18 is left out: it is not complete." in judged.notes
+
+
 def of_label(store: Store, label: str) -> str:
     return runs_of_gate(store, gate_of(["iops>5k"], label=label))
 

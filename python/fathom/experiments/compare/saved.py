@@ -16,6 +16,7 @@ from fathom.experiments.compare._words import differing, term
 from fathom.experiments.compare.claims import with_claims
 from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.compare.gate import FailCondition, parse_condition, verdict
+from fathom.findings.finding import numbers_words
 from fathom.metrics import (
     imported_series,
     interval_series,
@@ -76,7 +77,7 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
     confidence: float = 0.95,
     conditions: Sequence[FailCondition] = (),
 ) -> RunComparison:
-    """Compare the runs that two references name; runs that are not complete are left out.
+    """Compare the runs that two references name; it says which are not complete, and left out.
 
     Runs that were interleaved, one of A beside one of B, are compared pair by pair. Where a run is
     on both sides, by its number or as an imported copy, no figure can be told.
@@ -91,11 +92,13 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
         If it names no complete run.
 
     """
-    a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
+    (a, left_a), (b, left_b) = (_complete(store, one) for one in (a_reference, b_reference))
     refuse_same(a, b, (a_reference, b_reference))
     pilots, shared = (pilot_of(store, a), pilot_of(store, b)), shared_doubts(a, b)
     pairing = _Pairing(in_turns=not shared and _in_turns(a, b), shared=shared)
     found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
+    left = [*_left_out("A", left_a), *_left_out("B", left_b)]
+    found = replace(found, notes=(*found.notes, *left))
     return with_claims(_with_names(store, found, (a, b)), (a, b))
 
 
@@ -208,7 +211,17 @@ def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | Non
     )
 
 
-def _complete(store: Store, reference: str) -> list[StoredRun]:
+def _left_out(side: str, runs: Sequence[int]) -> list[str]:
+    """Return the sentence that says which runs of a side are not compared, if any."""
+    if not runs:
+        return []
+    words = numbers_words(sorted(runs))
+    is_are = "is left out: it is" if len(runs) == 1 else "are left out: they are"
+    return [f"Of {side}, {words} {is_are} not complete."]
+
+
+def _complete(store: Store, reference: str) -> tuple[list[StoredRun], list[int]]:
+    """Return the complete runs that a reference names, and the numbers of the others."""
     for experiment_id in re.findall(r"(?<!\w)e([0-9]{1,18})(?!\w)", reference):
         if store.experiments.get(int(experiment_id)).verb == "compare":
             raise InvalidRequestError(
@@ -219,8 +232,9 @@ def _complete(store: Store, reference: str) -> list[StoredRun]:
     complete = [run for run in runs if run.summary.outcome == "complete"]
     if not complete:
         raise _NothingToCompareError(f"{reference} has no complete run to compare")
+    left = [run.summary.id for run in runs if run.summary.outcome != "complete"]
     # In the order of time, since runs resemble their neighbours.
-    return sorted(complete, key=_when)
+    return sorted(complete, key=_when), left
 
 
 def _when(run: StoredRun) -> tuple[float, int]:
