@@ -217,6 +217,16 @@ def test_all_loads_of_a_workload_have_to_be_steady(sqlite: Store) -> None:
     assert set(found.values) == {"steady iops", "falling iops"}
 
 
+def test_a_figure_that_was_named_twice_ended_the_rounds_before_their_time(sqlite: Store) -> None:
+    """Two values of each round made a window of two and a half rounds."""
+    drive = Drive([3000, 2500, 1000])
+    found = settle(sqlite, drive, plan_settling(sqlite, [("", ["x"])], ["iops", "iops"]))
+    assert (found.rounds, len(drive.names)) == (7, 7)
+    assert found.values == {"iops": [3000, 2500, *[1000] * 5]}
+    with pytest.raises(InvalidRequestError, match="two loads are named 'a'"):
+        plan_settling(sqlite, [("a", ["x"]), ("b", ["x"]), ("a", ["y"])])
+
+
 def test_a_load_without_the_figure_is_a_failure_in_words(sqlite: Store) -> None:
     found = settle(sqlite, Drive(FALLING), plan_settling(sqlite, [("", ["x"])], ["p99"]))
     assert found.failure == "the run has no p99: latencies need -L, and rates need I/Os"

@@ -75,9 +75,15 @@ def plan_settling(
     Raises
     ------
     InvalidRequestError
-        If there is no such metric, or no load.
+        If there is no such metric, no load, or two of the same name.
 
     """
+    names = [name for name, _ in loads]
+    if len({*names}) < len(names):
+        double = next(one for one in names if names.count(one) > 1)
+        raise InvalidRequestError(
+            f"two loads are named {double!r}, and rounds are told by the names: give each its own"
+        )
     wrong = [one for one in metrics if one not in _FIGURES]
     if wrong or not metrics or not loads:
         words = f"{wrong[0]} cannot be tracked" if wrong else "there is nothing to track"
@@ -85,7 +91,8 @@ def plan_settling(
     plan: dict[str, object] = {
         "kind": "wdpc",
         "loads": [[name, [*arguments]] for name, arguments in loads],
-        "metrics": [*metrics],
+        # Twice the same would be two values of each round.
+        "metrics": [*dict.fromkeys(metrics)],
         "for_experiment": for_experiment,
     }
     steps = [
