@@ -12,11 +12,13 @@ from fathom.cli.commands.repeat import _sentences
 from fathom.cli.views.prepare import show_settled
 from fathom.experiments.figure_words import figure_words
 from fathom.experiments.prepare.settling import Settled, plan_settling, settle
-from fathom.experiments.repeat import RepeatPolicy, repeat
+from fathom.experiments.repeat import RepeatPolicy, repeat, summarise
+from fathom.experiments.steady_words import steady_words
 from fathom.report import gather
 from fathom.runners import measure as _measure
 from fathom.stats import find_steady_state
 from fathom.store import Store
+from reported import figures, saved_repetition
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
@@ -80,6 +82,21 @@ def test_a_cliff_behind_the_window_was_called_steady(
     for words in (terminal, page):
         assert "reached in run 5, as IOPS, throughput and 99th percentile keep them" in words
         assert "in runs 1 to 5; of the runs after these they say nothing." in words
+
+
+def test_a_window_behind_the_last_round_of_the_rule_was_kept_on_the_page_alone(
+    kept: Store,
+) -> None:
+    """40 runs, quiet from the 26th on: "not reached in 25 runs", and a figure "is kept"."""
+    rates = [1000.0, 1300.0] * 12 + [1000.0] * 16
+    rates[24] = 1300.0
+    experiment_id = saved_repetition(kept, rates)
+    ids = kept.runs.list(experiment_id=experiment_id)
+    _, steady = summarise([*reversed(ids)])
+    assert steady is not None
+    assert "not reached in the first 25 runs, which are all" in steady_words(steady, len(rates))
+    caption = figures(gather(kept, [f"e{experiment_id}"]))["steady-state"].caption
+    assert "The SNIA's rule is not kept: over rounds 21 to 25" in caption
 
 
 def test_an_outcome_of_an_older_version_names_no_single_figure(

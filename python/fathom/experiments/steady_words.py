@@ -33,7 +33,10 @@ def steady_words(steady: SteadyState, count: int) -> str:
     broken = "; ".join(
         _broken_words(name, one) for name, one in steady.checks.items() if not one.is_steady
     )
-    return f"{_RULE}: not reached in {steady.rounds} runs. In the last window, {window}, {broken}."
+    runs = f"{steady.rounds} runs"
+    if count > steady.rounds:
+        runs = f"the first {runs}, which are all that the rules look at"
+    return f"{_RULE}: not reached in {runs}. In the last window, {window}, {broken}."
 
 
 def is_steady_words(*, is_steady: bool) -> str:

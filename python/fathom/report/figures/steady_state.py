@@ -11,6 +11,7 @@ from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import choice_of
 from fathom.stats import find_steadiness
+from fathom.stats.steady import ROUND_LIMIT
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def _check(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float,
 
 def _window(rounds: Rounds) -> tuple[int, int, bool]:
     """Return the window's first round, the one behind its last, and whether it is steady."""
-    values = np.array(rounds.values)
+    # The specification's rule ends with its last round: what comes later is no window of it.
+    values = np.array(rounds.values[:ROUND_LIMIT] if rounds.is_first else rounds.values)
     size = min(rounds.window, values.size)
     ends = range(size, values.size + 1) if rounds.is_first else [values.size]
     for end in ends:
