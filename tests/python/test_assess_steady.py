@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.cli.views.assess import show_assessment
 from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.assess._steady import POINTS, rounds_counted
+from fathom.report import gather
 from fathom.store import Store
+from reported import figures
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
@@ -86,6 +89,43 @@ def test_storage_that_slows_down_is_not_steady_in_25_rounds(tmp_path: Path) -> N
     # What it gave is an average of five rounds, and what it will give is not known.
     assert "; on average of the last 5: 4K random write " in words
     assert "go on changing" not in words
+
+
+def test_one_failed_point_hid_all_rounds_behind_it(tmp_path: Path) -> None:
+    """The 22 rounds behind the third were run, and "2 rounds were made, and it takes 5"."""
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = SimulatedStorage(store)
+
+        def fail_the_third(number: int) -> None:
+            if len(rounds(runner)) == 3 * 2 + 2:
+                runner.fails_at = number
+
+        runner.before_run = fail_the_third
+        found = assess(store, runner, [str(tmp_path)], QUICK, steady_seconds=3_000)
+        outcome = store.experiments.get(found.experiment_id).outcome
+        page = gather(store, [f"e{found.experiment_id}"])
+    assert outcome is not None
+    (target,) = outcome["targets"]
+    # A window reaches over no round that lacks a point: rounds 4 to 8 are the first five.
+    assert len(rounds(runner)) == 3 * 8
+    assert target["steady"]["is_steady"]
+    assert (target["steady"]["rounds"], target["steady"]["first_round"]) == (5, 4)
+    words = " ".join(found.verdicts[0].sentences)
+    assert "It was steady after 5 rounds (rounds 4 to 8, as a round of which a point was" in words
+    assert "4K random write, counted from round 4 on" in figures(page)["steady-state"].caption
+
+
+def test_rounds_that_count_are_whole_and_side_by_side() -> None:
+    def counted(*complete: int) -> list[int]:
+        return [*rounds_counted([f"steady-{n}-{point}" for n in complete for point in POINTS])]
+
+    assert counted() == []
+    assert counted(1, 2) == [1, 2]
+    assert counted(1, 2, 4) == [4]
+    assert counted(1, 2, 3, 4, 5, 7, 8) == [1, 2, 3, 4, 5]
+    assert counted(*range(1, 7), *range(8, 13)) == [8, 9, 10, 11, 12]
+    assert counted(*range(1, 26)) == [*range(1, 26)]
+    assert [*rounds_counted(["steady-1-4k", "steady-1-64k"])] == []
 
 
 def test_what_exists_is_judged_by_reads_alone(tmp_path: Path) -> None:

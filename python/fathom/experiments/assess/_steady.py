@@ -9,7 +9,7 @@ from fathom.experiments.assess.cell import LARGE_RANDOM_DATA, RANDOM_DATA, Cell
 from fathom.stats import find_steady_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fathom.experiments.assess.target import AssessedTarget
     from fathom.stats import SteadyState
@@ -20,6 +20,7 @@ __all__ = [
     "ROUND_LIMIT",
     "STEADY_LEAST_S",
     "round_of",
+    "rounds_counted",
     "rounds_of",
     "steady_cells",
     "steady_state",
@@ -109,16 +110,33 @@ def round_of(cell: Cell) -> int:
     return int(cell.key.split("-")[1])
 
 
+def rounds_counted(keys: Collection[str]) -> range:
+    """Return the numbers of the rounds that count, by the cells that were measured.
+
+    Those are rounds of which all points are known, one behind the other. A window reaches over no
+    round that lacks a point: behind that one they are counted from the start, and those before it
+    count only as long as there are too few behind it for the rule, and enough before.
+    """
+    complete = [
+        number
+        for number in range(1, ROUND_LIMIT + 1)
+        if all(f"steady-{number}-{point}" in keys for point in POINTS)
+    ]
+    series = [
+        range(first, next(end for end in range(first, ROUND_LIMIT + 2) if end not in complete))
+        for first in complete
+        if first - 1 not in complete
+    ]
+    enough = [one for one in series if len(one) >= LEAST_ROUNDS]
+    return (enough or series or [range(1, 1)])[-1]
+
+
 def rounds_of(iops_by_key: Mapping[str, float]) -> dict[str, list[float]]:
-    """Return the IOPS of each point, round by round, as far as all points of a round are known."""
-    series: dict[str, list[float]] = {point: [] for point in POINTS}
-    for number in range(1, ROUND_LIMIT + 1):
-        found = [iops_by_key.get(f"steady-{number}-{point}") for point in POINTS]
-        if any(one is None for one in found):
-            break
-        for point, one in zip(POINTS, found, strict=True):
-            series[point].append(one or 0.0)
-    return series
+    """Return the IOPS of each point in the rounds that count."""
+    counted = rounds_counted(iops_by_key.keys())
+    return {
+        point: [iops_by_key[f"steady-{number}-{point}"] for number in counted] for point in POINTS
+    }
 
 
 def steady_state(series: Mapping[str, Sequence[float]]) -> SteadyState | None:

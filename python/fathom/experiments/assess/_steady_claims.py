@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom.experiments.assess._steady import (
     LEAST_ROUNDS,
     POINTS,
+    rounds_counted,
     rounds_of,
     steady_state,
     wanted_bytes,
@@ -31,10 +32,11 @@ def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
         return []
     keys: dict[str, Unit] = {key: "IOPS" for key in made.figures if key.startswith("steady-")}
     found = steady_state(series)
+    lost = _lost_words(made)
     if found is None:
         words = (
             f"Whether it is steady is not known: {counted(rounds, 'round')} "
-            f"{'was' if rounds == 1 else 'were'} made, and it takes 5."
+            f"{'was' if rounds == 1 else 'were'} made{lost}, and it takes 5."
         )
         return [made.claim("steady", words, keys)]
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
@@ -43,16 +45,16 @@ def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
         for point in POINTS
     )
     lacks = lacking_preconditioning(plan)
-    words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
+    words = f"It was steady after {found.rounds} rounds{lost} by the rules of the SNIA: {rates}."
     if not found.is_steady:
         but = f" ({lacks})" if lacks else ""
         words = (
-            f"It was not steady within {found.rounds} rounds by the rules of the SNIA{but}; on "
-            f"average of the last {LEAST_ROUNDS}: {rates}."
+            f"It was not steady within {found.rounds} rounds{lost} by the rules of the SNIA{but}; "
+            f"on average of the last {LEAST_ROUNDS}: {rates}."
         )
     elif lacks:
         words = (
-            f"Within {found.rounds} rounds it kept the SNIA's window rule, which alone is no "
+            f"Within {found.rounds} rounds{lost} it kept the SNIA's window rule, which alone is no "
             f"steady state by its rules: {lacks}; {rates}."
         )
     if lacks and "precondition" in made.figures:
@@ -62,6 +64,19 @@ def steady_claims(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
         for point, values in series.items()
     ]
     return [made.claim("steady", one, keys) for one in (words, *own)]
+
+
+def _lost_words(made: ClaimMaker) -> str:
+    """Return which rounds those are, where one before or behind them lacks a point."""
+    measured = {int(key.split("-")[1]) for key in made.figures if key.startswith("steady-")}
+    counted_rounds = rounds_counted(made.figures.keys())
+    if not measured - {*counted_rounds}:
+        return ""
+    if not counted_rounds:
+        return " of which all points were measured"
+    first, last = counted_rounds.start, counted_rounds.stop - 1
+    numbers = f"round {first}" if first == last else f"rounds {first} to {last}"
+    return f" ({numbers}, as a round of which a point was not measured does not count)"
 
 
 def lacking_preconditioning(plan: TargetCells) -> str | None:

@@ -25,7 +25,8 @@
                       "run_count", "judged_count", "left_out_count",
                       "shown": "" | "worst" | "surest"}], one of each rule,
         "knees": {"random": depth, "sequential": depth},
-        "steady": null | {"rounds", "is_steady": by the window rule, "is_exhausted",
+        "steady": null | {"rounds", "first_round": that counts, "is_steady": by the window rule,
+                   "is_exhausted",
                    "lacks": null | what the preconditioning lacks, "points": {
                    "4k" | "64k" | "1m": {"label", "iops": [one per round],
                    "range_share", "fit_share", "average",
@@ -66,7 +67,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from fathom.experiments.assess._steady import rounds_of, steady_state
+from fathom.experiments.assess._steady import rounds_counted, rounds_of, steady_state
 from fathom.experiments.assess._steady_claims import lacking_preconditioning
 from fathom.experiments.assess.claim_maker import ClaimMaker, parameters_of, rules_of
 from fathom.experiments.assess.key_figure import key_figures
@@ -223,6 +224,7 @@ def _steady(plan: TargetCells) -> dict[str, object] | None:
         }
     return {
         "rounds": min(len(one) for one in series.values()),
+        "first_round": rounds_counted(plan.figures()).start,
         "is_steady": found is not None and found.is_steady,
         "is_exhausted": found is not None and found.is_exhausted,
         "lacks": lacking_preconditioning(plan),

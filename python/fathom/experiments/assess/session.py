@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.errors import RefusedError
 from fathom.experiments._run_times import LEAST_RUN_S, TYPICAL_RUN_S, expected_run_s
-from fathom.experiments.assess._steady import LEAST_ROUNDS, round_of, rounds_of, steady_state
+from fathom.experiments.assess._steady import (
+    LEAST_ROUNDS,
+    round_of,
+    rounds_counted,
+    rounds_of,
+    steady_state,
+)
 from fathom.experiments.assess.cell import KNEE, SEQUENTIAL_KNEE
 from fathom.experiments.progress import Progress
 from fathom.experiments.session import Observation, Skip, Step, Strategy
@@ -141,8 +147,8 @@ class TargetCells:
         """Whether a cell will be run unless something fails: of rounds, only the least number."""
         if cell.role != "steady_round":
             return True
-        done = len(rounds_of({key: one.iops for key, one in self.figures().items()})["4k"])
-        return round_of(cell) <= max(LEAST_ROUNDS, done + 1)
+        counted = rounds_counted(self.figures())
+        return round_of(cell) <= max(counted.start + LEAST_ROUNDS - 1, counted.stop)
 
     def forget_rounds(self) -> None:
         """Let the steady state begin again, unless it was found: a pause is no part of it.

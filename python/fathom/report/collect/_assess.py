@@ -132,9 +132,10 @@ def _is_barred(target: Mapping[str, Any], barred: Collection[str]) -> bool:
 
 
 def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
-    points = (steady or {}).get("points", {})
+    points, first = (steady or {}).get("points", {}), (steady or {}).get("first_round", 1)
+    since = f", counted from round {first} on" if first > 1 else ""
     return tuple(
-        Rounds(one["label"], "round", tuple(one["iops"]))
+        Rounds(f"{one['label']}{since}", "round", tuple(one["iops"]))
         for one in points.values()
         if len(one["iops"]) >= _LEAST_ROUNDS
     )
