@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from fabricated import fabricated, latencies_ns
+from fathom import Result
 from fathom.cli.commands.repeat import _sentences
 from fathom.cli.views.prepare import show_settled
+from fathom.cli.views.stop import stop_sentences
 from fathom.experiments.figure_words import figure_words
 from fathom.experiments.prepare.settling import Settled, plan_settling, settle
 from fathom.experiments.repeat import RepeatPolicy, repeat, summarise
 from fathom.experiments.steady_words import steady_words
 from fathom.report import gather
 from fathom.runners import measure as _measure
-from fathom.stats import find_steady_state
+from fathom.stats import find_steadiness, find_steady_state
 from fathom.store import Store
 from reported import figures, saved_repetition
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import fathom
@@ -155,3 +159,50 @@ def test_rounds_that_are_not_steady_say_which_figure_is_not(
 )
 def test_a_figure_has_its_unit(metric: str, value: float, words: str) -> None:
     assert figure_words(metric, value) == words
+
+
+def stopped(rates: Sequence[float], judged: int, range_percent: float) -> fathom.Result:
+    """Return a run of intervals of 100 ms, of which so many were judged by windows of five."""
+    raw = json.loads(json.dumps(dict(fabricated(rates=rates).raw)))
+    window = {
+        "window_intervals": 5,
+        "iops_mean": 1000.0,
+        "range_percent": range_percent,
+        "range_percent_limit": 20.0,
+        "slope_percent": 0.0,
+        "slope_percent_limit": 10.0,
+    }
+    raw["time_spans"][0]["stop"] = {
+        "cause": "steady" if range_percent <= 20.0 else "duration",
+        "interval_ns": 100_000_000,
+        "intervals": judged,
+        "steady": window,
+        "confidence": None,
+        "awaited": None,
+    }
+    return Result.from_json(json.dumps(raw))
+
+
+def test_intervals_behind_the_last_one_judged_were_its_window(kept: Store) -> None:
+    """A run that ended as steady: "The SNIA's rule is not kept" by what completed meanwhile."""
+    quiet, wild = [1000.0] * 10, [400.0, 1900.0, 100.0, 1500.0]
+    run_id = kept.runs.save(stopped([*quiet, *wild], 10, 0.0), ["x.dat"])
+    figure = figures(gather(kept, [str(run_id)]))["steady-state"]
+    assert "The SNIA's rule is kept: over rounds 6 to 10" in figure.caption
+    assert len(figure.table.rows) == 10
+
+
+def test_a_range_just_beyond_its_limit_was_told_as_the_limit() -> None:
+    (span,) = stopped([1000.0] * 20, 20, 20.004).time_spans
+    _ended, window = stop_sentences(span)
+    assert "a range of 20.004 % of it (steady: at most 20 %) and a slope of 0.00 %" in window
+
+
+def test_rounds_that_began_with_nothing_changed_by_an_infinite_share() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = find_steadiness([0.0, *[1000.0] * 9])
+    assert found.words == (
+        "not steady (rounds differ by up to 111 % of their mean, and there was nothing until the "
+        "end of round 1)"
+    )

@@ -119,7 +119,9 @@ def _range(shares: FloatArray) -> Steadiness | None:
         return None
     cut, step, _ = _step(shares)
     words = f"rounds differ by up to {_PERCENT * spread:.0f} % of their mean"
-    if abs(step) > spread / 2:
+    if math.isinf(step):
+        words += f", and there was nothing until the end of round {cut}"
+    elif abs(step) > spread / 2:
         words += f", those after round {cut} by {_PERCENT * step:+.0f} % from those before"
     return Steadiness("not steady", "range", words)
 
@@ -270,7 +272,8 @@ def _step(shares: FloatArray) -> tuple[int, float, float]:
     """Return after which round the level changes most, by how much, and how clearly."""
     heights = np.abs(_steps(shares))
     cut = 1 + int(np.argmax(heights))
-    step = float(shares[cut:].mean() / shares[:cut].mean() - 1)
+    before = float(shares[:cut].mean())
+    step = float(shares[cut:].mean()) / before - 1 if before else math.inf
     return cut, step, float(heights[cut - 1])
 
 

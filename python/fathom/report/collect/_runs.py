@@ -354,7 +354,8 @@ def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
     yield Rounds(
         name=run.label,
         step=f"interval of {stop.interval_ns // NS_PER_MS} ms",
-        values=tuple(float(one) for one in whole),
+        # What completed behind the last interval that was judged is no part of its window.
+        values=tuple(float(one) for one in whole[: stop.intervals]),
         window=stop.steady.window_intervals,
         range_percent_limit=stop.steady.range_percent_limit,
         slope_percent_limit=stop.steady.slope_percent_limit,
