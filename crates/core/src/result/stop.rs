@@ -39,16 +39,25 @@ fn ended(span: &TimeSpanResult, cause: StopCause) -> String {
 #[must_use]
 pub fn steady(report: &StopReport, window: SteadyEvidence) -> String {
     format!(
-        "The last {} intervals of {} ms had a mean of {:.1} IOPS, a range of {:.2} % of it (steady: \
-         at most {} %) and a slope of {:.2} % (at most {} %).",
+        "The last {} intervals of {} ms had a mean of {:.1} IOPS, a range of {} % of it (steady: \
+         at most {} %) and a slope of {} % (at most {} %).",
         window.window_intervals,
         report.interval_ns / 1_000_000,
         window.iops_mean,
-        window.range_percent,
+        beside_limit(window.range_percent, window.range_percent_limit),
         window.range_percent_limit,
-        window.slope_percent,
+        beside_limit(window.slope_percent, window.slope_percent_limit),
         window.slope_percent_limit,
     )
+}
+
+/// A share in percent, with so many digits that it is not on the other side of its limit.
+fn beside_limit(percent: f64, limit: f64) -> String {
+    let told = |digits: usize| format!("{percent:.digits$}");
+    let is_told = |text: &String| {
+        text.parse::<f64>().is_ok_and(|shown| (shown <= limit) == (percent <= limit))
+    };
+    (2..9).map(told).find(is_told).unwrap_or_else(|| told(2))
 }
 
 /// What is known of the mean, as a sentence.
@@ -112,7 +121,8 @@ pub fn awaited(found: Awaited) -> String {
              {needed:.0}. No interval of the mean is given.",
         ),
         AwaitedKind::Precision => format!(
-            "The rule waited for a narrower interval: {seen:.2} % were reached of {needed} %.",
+            "The rule waited for a narrower interval: {} % were reached of {needed} %.",
+            beside_limit(seen, needed),
         ),
     }
 }
@@ -130,4 +140,20 @@ fn unseen(span: &TimeSpanResult, report: &StopReport) -> String {
             )
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_just_beyond_its_limit_was_told_as_the_limit() {
+        let told =
+            [(20.004, "20.004"), (19.996, "20.00"), (20.0, "20.00"), (20.000_04, "20.00004")];
+        for (percent, text) in told {
+            assert_eq!(beside_limit(percent, 20.0), text);
+        }
+        let awaiting = awaited(Awaited::new(AwaitedKind::Precision, 2.001, 2.0));
+        assert!(awaiting.contains("2.001 % were reached of 2 %"), "{awaiting}");
+    }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import beside_limit
 from fathom.units import NS_PER_MS, NS_PER_S, counted
 
 if TYPE_CHECKING:
@@ -48,11 +49,13 @@ def _ended(span: TimeSpan, cause: str) -> str:
 
 
 def _steady(stop: Stop, window: SteadyWindow) -> str:
+    spread = beside_limit(window.range_percent, window.range_percent_limit, 2)
+    slope = beside_limit(window.slope_percent, window.slope_percent_limit, 2)
     return (
         f"The last {window.window_intervals} intervals of {_interval_ms(stop)} ms had a mean of "
-        f"{window.iops_mean:.1f} IOPS, a range of {window.range_percent:.2f} % of it (steady: at "
-        f"most {window.range_percent_limit:g} %) and a slope of {window.slope_percent:.2f} % (at "
-        f"most {window.slope_percent_limit:g} %)."
+        f"{window.iops_mean:.1f} IOPS, a range of {spread} % of it (steady: at most "
+        f"{window.range_percent_limit:g} %) and a slope of {slope} % (at most "
+        f"{window.slope_percent_limit:g} %)."
     )
 
 
@@ -88,6 +91,7 @@ def _unseen(span: TimeSpan, known: KnownMean | None) -> str:
 
 def _awaited(found: Awaited) -> str:
     seen, needed = found.seen, found.needed
+    precision = beside_limit(seen, needed, 2)
     none = "No interval of the mean is given."
     what = {
         "transient": f"the end of a transient, which was not in sight after {seen:.3f} s.",
@@ -98,7 +102,7 @@ def _awaited(found: Awaited) -> str:
         "level": f"a level that stays: it changed within {seen:.3f} s. {none}",
         "values": f"more independent intervals, as these are skewed: {seen:.0f} were seen of "
         f"{needed:.0f}. {none}",
-        "precision": f"a narrower interval: {seen:.2f} % were reached of {needed:g} %.",
+        "precision": f"a narrower interval: {precision} % were reached of {needed:g} %.",
     }
     return f"The rule waited for {what[found.kind]}"
 
