@@ -214,7 +214,7 @@ class Rounds:
         What the greatest less the least value, and the rise or fall of the line of best fit over
         the window, may be at most, in percent of the window's mean.
     is_first
-        The first steady window counts, as in the SNIA's rule; otherwise the last one.
+        The first steady window counts, where values follow that; otherwise the last one.
 
     """
 

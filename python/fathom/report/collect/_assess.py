@@ -135,7 +135,8 @@ def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
     points, first = (steady or {}).get("points", {}), (steady or {}).get("first_round", 1)
     since = f", counted from round {first} on" if first > 1 else ""
     return tuple(
-        Rounds(f"{one['label']}{since}", "round", tuple(one["iops"]))
+        # All points are judged in one window, with which the rounds ended.
+        Rounds(f"{one['label']}{since}", "round", tuple(one["iops"]), is_first=False)
         for one in points.values()
         if len(one["iops"]) >= _LEAST_ROUNDS
     )

@@ -54,7 +54,12 @@ def steady_state(material: Material) -> Figure | LeftOut | None:
         ]
     first = known[0][1]
     caption = _CAPTION.format(range=first.range_percent_limit, slope=first.slope_percent_limit)
-    sentences = " ".join(dict.fromkeys(_sentence(one) for _, one in known))
+    several = len(material.sides) > 1
+    sentences = " ".join(
+        dict.fromkeys(
+            f"{side.name}: {_sentence(one)}" if several else _sentence(one) for side, one in known
+        )
+    )
     views = [View(_spec(one), choice) for choice, (_, one) in zip(choices, known, strict=True)]
     table = Table(columns, tuple(rows))
     return Figure("steady-state", "Steady state", f"{sentences} {caption}", views, table)
@@ -91,8 +96,9 @@ def _sentence(rounds: Rounds) -> str:
     judged = find_steadiness(rounds.values)
     share = beside_limit(abs(rise), rounds.slope_percent_limit, 1)
     moved = f"{'+' if rise > 0 else '-'}{share}" if float(share) else share
+    what = "" if rounds.step == "round" else f"; a round is one {rounds.step}"
     return (
-        f"{state}: over rounds {start + 1} to {end} ({rounds.name}; a round is one {rounds.step}) "
+        f"{state}: over rounds {start + 1} to {end} ({rounds.name}{what}) "
         f"the range was {beside_limit(spread, rounds.range_percent_limit, 1)} % of the mean, "
         f"and the fit moved by {moved} %. "
         f"All rounds: {judged.words}."
@@ -114,10 +120,11 @@ def _spec(rounds: Rounds) -> dict[str, Any]:
         for at, value in enumerate(rounds.values)
     ]
     lowest = min(*rounds.values, low)
+    title = "Round" if rounds.step == "round" else f"Round: one {rounds.step}"
     x = {
         "field": "round",
         "type": "quantitative",
-        "axis": style.whole_axis(f"Round: one {rounds.step}", range(1, len(rows) + 1)),
+        "axis": style.whole_axis(title, range(1, len(rows) + 1)),
         "scale": {"domain": [0.5, len(rows) + 0.5], "nice": False},
     }
     from_zero = lowest < max(*rounds.values, high) / 2
