@@ -6,6 +6,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = [
     "GIB",
     "KIB",
@@ -20,6 +25,7 @@ __all__ = [
     "block_words",
     "clock_words",
     "counted",
+    "listed",
     "millis",
     "rate_words",
     "size_words",
@@ -96,6 +102,12 @@ def block_words(size_bytes: float, letters: str = "GMK") -> str:
 def millis(time_ns: float | None) -> float | None:
     """Return nanoseconds as milliseconds."""
     return None if time_ns is None else time_ns / NS_PER_MS
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def counted(count: int, what: str) -> str:

@@ -23,7 +23,7 @@ from fathom.experiments.assess._same_storage import one_device, one_target, shar
 from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
-from fathom.units import size_words, time_words
+from fathom.units import listed, size_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -142,7 +142,7 @@ def _names(plans: Sequence[TargetCells]) -> list[str]:
 
 
 def _and(names: Sequence[str], places: Collection[int]) -> str:
-    return " and ".join(names[at] for at in sorted(places))
+    return listed([names[at] for at in sorted(places)])
 
 
 def _partial(plans: Sequence[TargetCells], names: Sequence[str], places: Sequence[int]) -> str:
@@ -280,7 +280,7 @@ def _headline(
     unknown = _unknown(names, rows, allowed)
     tail = "".join(f"; {words}" for at, words in unknown.items() if at not in cut) + "."
     if rivals:
-        words = " and ".join(names[at] for at in sorted([first, *rivals]))
+        words = _and(names, [first, *rivals])
         return (
             f"None is shown to be the fastest: in {wins[first]} of {count} numbers each, {words} "
             f"are the best or not shown to be 5 % worse{tail}"
@@ -452,7 +452,7 @@ def _left_out(
         limited = [at for at in allowed if one.values[at] and one.factors[at] is None]
         contenders = [at for at in allowed if one.factors[at] is not None]
         if limited and len(contenders) == 1:
-            who = " and ".join(names[at] for at in limited)
+            who = _and(names, limited)
             found.setdefault(who, []).append(one.label)
     return [
         f"Not compared, as the numbers of {who} are those of a limit: {'; '.join(labels)}."
