@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         drawing_script,
         figure_data,
         html_page,
+        isolated,
         page_content,
         page_file,
     )
@@ -50,6 +51,7 @@ __all__ = [
     "figures_of",
     "gather",
     "html_page",
+    "isolated",
     "markdown",
     "page_content",
     "page_file",

@@ -29,6 +29,7 @@ from fathom.report import (
     figure_data,
     figures_of,
     gather,
+    isolated,
     page_content,
     page_file,
     pdf_pages,
@@ -91,7 +92,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= {"block": block_words, "rate": rate_words}
+    found.filters |= {"block": block_words, "rate": rate_words, "isolated": isolated}
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from importlib.resources import files
@@ -23,11 +24,22 @@ if TYPE_CHECKING:
     from fathom.report.figure import Figure
     from fathom.report.material import Material
 
-__all__ = ["changes", "drawing_script", "figure_data", "html_page", "page_content", "page_file"]
+__all__ = [
+    "changes",
+    "drawing_script",
+    "figure_data",
+    "html_page",
+    "isolated",
+    "page_content",
+    "page_file",
+]
 
 # Rows of a table beyond these are only in the store and in exports.
 _MOST_ROWS = 3000
 _POLICY_PLACE = "@policy@"
+# Hebrew, Arabic and other scripts that are written from right to left.
+_LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT = re.compile(rf"{_LETTER}+(?:[ ._-]{_LETTER}+)*")
 _SCRIPT = re.compile("<script>(.*?)</script>", re.DOTALL)
 
 
@@ -41,6 +53,7 @@ def html_page(material: Material) -> str:
         undefined=_packages.jinja2.StrictUndefined,
         finalize=_shown,
     )
+    environment.filters["isolated"] = isolated
     content = page_content(material)
     page = environment.get_template("page.html")
     text = page.render(
@@ -58,6 +71,16 @@ def html_page(material: Material) -> str:
 def _shown(value: object) -> object:
     """Return what stands in the page: of a text of others, what would be commands is spelt."""
     return plain(value) if type(value) is str else value
+
+
+def isolated(text: object) -> object:
+    """Return a text in which words from right to left leave what stands beside them in its place.
+
+    A number behind such a name would be drawn before it, within its path (Unicode, UAX #9, N1).
+    """
+    if type(text) is not str or not _RIGHT_TO_LEFT.search(text):
+        return text
+    return _Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", html.escape(plain(text))))
 
 
 def page_content(material: Material) -> dict[str, object]:

@@ -24,6 +24,10 @@ _BODY, _SMALL, _TITLE, _HEADING, _SUBHEADING = 10.0, 8.0, 20.0, 14.0, 11.0
 # Wider or longer tables are in the other forms.
 _MOST_ROWS, _MOST_COLUMNS = 24, 10
 _MOST_COMMANDS = 60
+# More targets side by side leave no room for their numbers.
+_MOST_TARGETS = 5
+# Room for one letter and the margins, whatever else a column has.
+_CELL_MM = 6.0
 _PIXELS = 760
 
 
@@ -86,7 +90,10 @@ class _Paper:
         self.heading("Comparison")
         self._text(found.headline, _HEADING)
         self._pdf.ln(2)
-        self._rows([("Number", *found.names)], found.marked())
+        for first in range(0, len(found.names), _MOST_TARGETS):
+            names, part = found.names[first:][:_MOST_TARGETS], slice(1 + first, None)
+            rows = [(row[0], *row[part][:_MOST_TARGETS]) for row in found.marked()]
+            self._rows([("Number", *names)], rows)
         self._text(f"*: {found.legend}" if found.legend else "", _SMALL)
         for sentence in (*found.sentences, *found.notes):
             self.line(f"- {sentence}")
@@ -148,10 +155,36 @@ class _Paper:
 
     def _table(self, table: Table) -> None:
         texts = table.texts()
-        if len(table.columns) > _MOST_COLUMNS or len(texts) > _MOST_ROWS:
+        titles = tuple(column.title for column in table.columns)
+        is_long = len(table.columns) > _MOST_COLUMNS or len(texts) > _MOST_ROWS
+        if is_long or self._widths([titles, *texts]) is None:
             self._text("The table of this figure is in the HTML report.", _SMALL)
             return
-        self._rows([tuple(column.title for column in table.columns)], texts)
+        self._rows([titles], texts)
+
+    def _widths(self, rows: Sequence[Sequence[str]]) -> tuple[float, ...] | None:
+        """Return how wide the columns of a table are, so that no number of them is cut.
+
+        None if the paper has no room for that.
+        """
+        self._pdf.set_font("helvetica", size=_SMALL)
+
+        def needed(cell: str) -> float:
+            numbers = [
+                one for one in _plain(cell).split() if one[:1].isdigit() or one[1:2].isdigit()
+            ]
+            return max(map(self._pdf.get_string_width, numbers), default=0.0) + _CELL_MM
+
+        columns = [*zip(*rows, strict=True)]
+        least = [max(map(needed, cells)) for cells in columns]
+        even = self._pdf.epw / len(columns)
+        if sum(least) > self._pdf.epw:
+            return None
+        # What is wider than an even share takes it from the others, each as it has room.
+        over = sum(max(one - even, 0) for one in least)
+        room = sum(max(even - one, 0) for one in least)
+        share = over / room if room else 0.0
+        return tuple(one if one > even else even - share * (even - one) for one in least)
 
     def _rows(self, titles: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> None:
         if not rows:
@@ -163,6 +196,7 @@ class _Paper:
             first_row_as_headings=not is_plain,
             text_align="LEFT",
             line_height=4.5,
+            col_widths=self._widths([*([] if is_plain else titles), *rows]),
         ) as table:
             for row in [*([] if is_plain else titles), *rows]:
                 table.row([_plain(cell) for cell in row])
@@ -190,8 +224,11 @@ class _Paper:
 
 
 def _plain(text: str) -> str:
-    """Return what the fonts that every reader of PDF has can show."""
-    return plain(text).encode("latin-1", "replace").decode("latin-1")
+    """Return what the fonts that every reader of PDF has can show; the rest is spelt.
+
+    Names that are all of other letters would be the same question marks.
+    """
+    return plain(text).encode("latin-1", "backslashreplace").decode("latin-1")
 
 
 def _aspect(png: bytes) -> float:
