@@ -231,6 +231,37 @@ def assert_whole(page: Page, width: int) -> None:
     assert page.evaluate(_OVERLAPPING) == []
 
 
+@pytest.mark.parametrize("width", [PHONE, 800, DESKTOP])
+def test_a_wide_table_showed_a_part_of_a_number_at_its_edge(
+    browser: Browser, pages: dict[str, Any], width: int
+) -> None:
+    page = opened(browser, pages["compare"][1], width)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    for left in (0, 150, 5_000):
+        page.evaluate(_SCROLLED, left)
+        page.wait_for_timeout(400)
+        assert page.evaluate(_CUT_COLUMNS) == []
+    # What is not to be seen is named below the table.
+    notes = page.evaluate("[...document.querySelectorAll('.beside')].map((one) => one.innerText)")
+    assert notes
+    assert all("Scroll the table sideways." in one for one in notes if one)
+    page.close()
+
+
+_SCROLLED = """(left) => document.querySelectorAll(".scroll").forEach((box) => {
+  box.scrollLeft = left;
+})"""
+# Columns of which a part is within the place of a table, and a part is not.
+_CUT_COLUMNS = """() => [...document.querySelectorAll(".scroll")].flatMap((box) => {
+  const left = box.getBoundingClientRect().left + box.clientLeft;
+  const right = left + box.clientWidth;
+  return [...box.querySelector("tr").cells].filter((cell) => {
+    const { left: from, right: to } = cell.getBoundingClientRect();
+    const isOut = to <= left + 1 || from >= right - 1;
+    const isWithin = from >= left - 1 && to <= right + 1;
+    return box.clientWidth > 0 && to > from && !isOut && !isWithin;
+  }).map((cell) => `${box.getAttribute("aria-label")}: ${cell.textContent}`);
+})"""
 # Words of a figure that reach beyond its picture, or that were shortened.
 _CUT = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const room = svg.getBoundingClientRect();

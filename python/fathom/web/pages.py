@@ -395,6 +395,7 @@ def _static() -> Mapping[str, tuple[bytes, str, str]]:
     }
     found["page.css"] = (page_file("page.css"), "text/css")
     found["themes.css"] = (_themes(), "text/css")
+    found["columns.js"] = (page_file("columns.js"), "text/javascript")
     found["figures.js"] = (page_file("page.js"), "text/javascript")
     # Without the extra that has it, pages have their tables, and no pictures.
     with suppress(FathomError):

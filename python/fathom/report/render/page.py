@@ -62,6 +62,7 @@ def html_page(material: Material) -> str:
         themes=style.THEMES,
         css=_safe("page.css"),
         script=_safe("page.js"),
+        columns=_safe("columns.js"),
         bundle=_Markup(javascript()) if content["figures"] else "",
     )
     # The first one is ours: it stands before everything that others have named.
