@@ -165,6 +165,28 @@ def test_lost_hosts_end_the_run_and_what_the_others_measured_is_kept(tmp_path: P
             os.kill(pid, 0)
 
 
+@pytest.mark.parametrize("name", ["shared.dat", "{host}.dat"])
+def test_ctrl_c_while_a_file_is_filled_was_waited_out_for_ever_or_told_as_a_clock(
+    tmp_path: Path, name: str
+) -> None:
+    # The second host of a shared file was let make it after the run was ended, and was then told
+    # neither to begin nor to end.
+    sent: list[float] = []
+
+    def on_event(event: str, _fields: dict[str, Any]) -> None:
+        if event == "filling" and not sent:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    load = ["-c2G", "-b4K", "-W0", "-d600", f"{tmp_path}/{name}"]
+    with Store(tmp_path / "store.sqlite") as store, another(store=store) as fleet:
+        with pytest.raises(KeyboardInterrupt):
+            fleet.telling(on_event).measure(load)
+        assert sent
+        assert store.runs.list() == []
+    assert [one.name for one in tmp_path.glob("*.dat")] == []
+
+
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     load = [*LOAD[:-1], "-d3", "--engine=null", f"{tmp_path}/{{host}}.dat"]
     with another(loss="continue") as fleet:

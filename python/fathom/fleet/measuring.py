@@ -38,6 +38,8 @@ class Measuring:
         self._answers = answers
         self._lock = threading.Lock()
         self._handle: RunHandle | None = None
+        # Why the run is to end, which may be said before there is a handle of it.
+        self._ended_by: str | None = None
         self._busy: threading.Thread | None = None
 
     def say(self, **found: object) -> None:
@@ -71,6 +73,7 @@ class Measuring:
         **allowed: Any,  # noqa: ANN401
     ) -> None:
         """Prepare a run, tell its events, and answer with its result."""
+        self._ended_by = None
         self._begin(number, lambda: self._run(request, allowed, live=live))
 
     def do_start(self, at_unix_ns: int) -> None:
@@ -86,6 +89,7 @@ class Measuring:
 
     def do_stop(self, reason: str) -> None:
         """End the run."""
+        self._ended_by = reason
         if self._handle is not None:
             with suppress(FathomError):
                 self._handle.stop(reason)
@@ -110,6 +114,8 @@ class Measuring:
         asked = Request.from_dict(json.loads(request))
         with RunHandle(asked, live=live, lease_s=LEASE_S, **allowed) as handle:
             self._handle = handle
+            if self._ended_by is not None:
+                handle.stop(self._ended_by)
             try:
                 for event in handle.events():
                     self.say(event=json.loads(event.to_json()))

@@ -170,6 +170,8 @@ class FleetRunner:
             If the fleet cannot be used, or a host was lost before the load began.
         RunInterrupted
             If Ctrl-C ended the run; what was measured is saved.
+        KeyboardInterrupt
+            If it came before the load had begun on any host.
 
         """
         job = self._job(arguments, request)
@@ -179,6 +181,8 @@ class FleetRunner:
         with held_back():
             with let_through():
                 parts, is_interrupted = session.measure(job)
+            if is_interrupted and not any(one.measured for one in parts):
+                raise KeyboardInterrupt
             saved = _Saved(self._store, arguments, label, experiment_id, step_id)
             done = saved.whole(parts, job.request, show)
             if self._store is not None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +172,9 @@ class FleetRun:
             raise _together(wrong)
 
     async def _open(self, place: int) -> None:
+        if self._stopped is not None:
+            # Nobody would tell it to begin or to end.
+            return
         host = self.hosts[place]
         if host.lost is not None:
             if self._goes_on():
@@ -183,6 +187,10 @@ class FleetRun:
         ready = asyncio.create_task(self._ready[place].wait())
         await asyncio.wait({opened, ready}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
+        if self._stopped is not None and not opened.done():
+            # It may have had no run yet when all were told to end theirs.
+            with suppress(HostLostError):
+                await host.tell("stop", reason=self._stopped)
         if opened.done() and not self._ready[place].is_set():
             error = opened.exception()
             if error is not None and not (isinstance(error, HostLostError) and self._goes_on()):
@@ -245,12 +253,16 @@ class FleetRun:
             return part
         if error is not None:
             return replace(part, lost=str(error))
-        found = opened.result()
+        return self._measured(part, opened.result())
+
+    def _measured(self, part: HostPart, found: dict[str, Any]) -> HostPart:
         try:
-            measured = checked_part(found["result"], self.requests[place])
+            measured = checked_part(found["result"], self.requests[part.index])
         except FathomError as wrong:
             return replace(part, lost=f"its result makes no sense: {wrong}")
-        failures = tuple(f"host '{host.name}': {one}" for one in found["failures"])
+        failures = tuple(f"host '{part.name}': {one}" for one in found["failures"])
+        if measured.began_unix_ns is None and self._stopped is not None and not failures:
+            return replace(part, lost="its load had not begun when the run was ended")
         # What it has measured came home, whatever became of it later.
         return replace(part, measured=measured, failures=failures, lost=None)
 
