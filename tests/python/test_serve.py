@@ -190,6 +190,15 @@ def test_a_bad_name_was_said_to_be_a_fault_of_the_server(server: Server, name: s
         assert program.get("/api/v1/processes/20260101-000000-00000000").status_code == 404
 
 
+@pytest.mark.parametrize("place", ["/api/v1/trends/1", "/trends/1"])
+def test_a_metric_that_is_none_was_said_to_be_a_fault_of_the_server(
+    server: Server, place: str
+) -> None:
+    with server.program() as program:
+        answer = program.get(place, params={"metric": "p42"})
+    assert (answer.status_code, "there are iops" in answer.text) == (422, True)
+
+
 def test_wrong_tokens_are_counted_by_address(server: Server) -> None:
     wrong = {"authorization": "Bearer wrong"}
     transport = httpx.HTTPTransport(local_address="127.0.0.2")
@@ -455,6 +464,18 @@ def test_who_may_look_cannot_measure(public: Server) -> None:
             assert (answer.status_code, "may look" in answer.text) == (403, True)
 
 
+def test_a_session_outlived_the_password_that_had_opened_it(public: Server) -> None:
+    folder = str(public.folder / "serve")
+    words = ["user", "add", "eve", "--folder", folder]
+    assert typed("eve-has-a-long-password", "serve", *words).returncode == 0
+    with closing(logged_in(public, "eve", "eve-has-a-long-password")) as eve:
+        assert eve.get("/runs").status_code == 200
+        assert typed("eve-has-another-password", "serve", *words, "--replace").returncode == 0
+        assert eve.get("/runs").status_code == 401
+    with closing(logged_in(public, "eve", "eve-has-another-password")) as eve:
+        assert eve.get("/runs").status_code == 200
+
+
 def test_passwords_cannot_be_guessed_and_a_removed_user_is_out(public: Server) -> None:
     with closing(logged_in(public, "ann", "ann-has-a-long-password")) as ann:
         assert ann.get("/runs").status_code == 200
@@ -484,6 +505,24 @@ def test_a_token_of_a_program_has_its_role(public: Server) -> None:
         assert program.post("/api/v1/explanations", json=asked).status_code == 403
         command("serve", "token", "remove", "prometheus", "--folder", folder)
         assert program.get("/metrics").status_code == 401
+
+
+def test_a_stream_outlived_the_token_that_had_opened_it(server: Server) -> None:
+    folder = server.folder / "serve"
+    token = command("serve", "token", "add", "gone", "--folder", folder).stdout.strip()
+    with server.program() as ours, server.client() as theirs:
+        theirs.headers["authorization"] = f"Bearer {token}"
+        file = str(server.folder / "stream.dat")
+        asked = {"verb": "run", "arguments": [*LOAD, "-d600", "--", file]}
+        told = ours.post("/api/v1/explanations", json=asked).json()
+        begun = ours.post("/api/v1/processes", json={"explanation": told["id"]}).json()
+        seconds = (kind for kind, _ in events(theirs, begun["id"]) if kind == "second")
+        next(seconds)
+        command("serve", "token", "remove", "gone", "--folder", folder)
+        assert len([*seconds]) < 30
+        assert state(ours, begun["id"]) == "running"
+        assert ours.post(f"/api/v1/processes/{begun['id']}/stop").status_code == 202
+        wait_for(lambda: state(ours, begun["id"]), "interrupted")
 
 
 def test_help_and_other_verbs_load_no_library_of_the_web() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -13,9 +14,9 @@ from fastapi.security import HTTPBearer
 
 from fathom._finite import json_words
 from fathom.report import gather
-from fathom.trends import DEFAULT_METRIC, find_trend
+from fathom.trends import DEFAULT_METRIC
 from fathom.web.live import TooManyViewersError
-from fathom.web.lookups import experiment_out, findings, run_out, series, trend_out
+from fathom.web.lookups import experiment_out, findings, run_out, series, trend_of, trend_out
 from fathom.web.models import (
     BaselineIn,
     BaselineOut,
@@ -64,6 +65,8 @@ _Id = Annotated[int, Path(ge=1, le=2**53)]
 _Word = Annotated[str | None, Query(max_length=400)]
 _Reference = Annotated[str, Query(max_length=400)]
 _MOST_RUNS = 500
+# Whoever follows a stream is looked at so often.
+_KNOWN_S = 1.0
 
 
 @router.get("/processes", tags=["processes"])
@@ -130,10 +133,14 @@ async def live(request: Request, served: _Served) -> StreamingResponse:
         raise HTTPException(503, "too many look already; a page that is closed makes room")
 
     async def stream() -> AsyncIterator[bytes]:
+        looked_s = time.monotonic()
         try:
             async for name, content in served.hub.look():
-                if name == "beat" and not served.is_still_known(request):
-                    return
+                # While something runs, no beat comes between its seconds.
+                if time.monotonic() - looked_s >= _KNOWN_S:
+                    if not served.is_still_known(request):
+                        return
+                    looked_s = time.monotonic()
                 yield f"event: {name}\ndata: {json.dumps(content)}\n\n".encode()
         except TooManyViewersError:
             return
@@ -199,8 +206,7 @@ def get_trend(
     number: _Id, served: _Served, metric: _Reference = DEFAULT_METRIC, baseline: _Word = None
 ) -> TrendOut:
     """Find where the series of a run changed."""
-    found = find_trend(served.store, str(number), metric=metric, baseline=baseline or None)
-    return trend_out(found)
+    return trend_out(trend_of(served.store, number, metric, baseline))
 
 
 @router.get("/comparisons", tags=["store"])

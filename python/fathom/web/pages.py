@@ -36,9 +36,9 @@ from fathom.report import (
 )
 from fathom.report import picture as drawn_picture
 from fathom.report.style import THEMES
-from fathom.trends import DEFAULT_METRIC, find_trend, trend_figure
+from fathom.trends import DEFAULT_METRIC, trend_figure
 from fathom.units import block_words, rate_words
-from fathom.web.lookups import experiment_out, findings, run_out, series
+from fathom.web.lookups import experiment_out, findings, run_out, series, trend_of
 from fathom.web.security import client_of, session_cookie
 from fathom.web.sessions import Viewer
 from fathom.web.state import Served, served_of, viewer_of
@@ -181,7 +181,7 @@ def _logged_in(request: Request, served: Served, name: str, password: str) -> Re
         return _page(request, "login.html", status=401, title="Log in", words=words)
     doors.attempts.forgive(*keys)
     answer = RedirectResponse("/", 303)
-    secret = doors.sessions.begin(user.name, user.role)
+    secret = doors.sessions.begin(user.name, user.role, proved_by=user.hash)
     answer.headers["set-cookie"] = session_cookie(doors.settings, secret)
     return answer
 
@@ -301,7 +301,7 @@ def trend(
     baseline: _Word = "",
 ) -> HTMLResponse:
     """Show one load on one target over time."""
-    found = find_trend(served.store, str(number), metric=metric, baseline=baseline or None)
+    found = trend_of(served.store, number, metric, baseline)
     figure = trend_figure(found)
     names = [one.name for one in served.store.baselines.list()]
     return _page(

@@ -149,7 +149,7 @@ class Guarded:
         return None
 
     def session_of(self, headers: dict[str, str]) -> Session | None:
-        """Return the session of a browser's cookie; one whose user has gone is closed."""
+        """Return the session of a browser's cookie; not of a user who is gone or was changed."""
         settings, accounts, sessions, *_ = self._doors
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
@@ -159,26 +159,36 @@ class Guarded:
         found = None if cookie is None else sessions.find(cookie.value)
         if found is None or found.is_local:
             return found
-        roles = {one.name: one.role for one in accounts.users()}
-        if roles.get(found.viewer.name) != found.viewer.role:
+        known = {one.name: (one.role, one.hash) for one in accounts.users()}
+        if known.get(found.viewer.name) != (found.viewer.role, found.proved_by):
             return None
         return found
 
     def _bearer(self, scope: Scope, header: str) -> Viewer | Refusal:
         doors = self._doors
-        kind, _, token = header.partition(" ")
         address = client_of(scope)
         wait_s = doors.attempts.wait_s(address)
         if wait_s:
             return Refusal(429, f"too many wrong tokens: wait {wait_s} s", wait_s)
-        if kind.lower() == "bearer" and token:
-            if doors.token and secrets.compare_digest(token.encode(), doors.token.encode()):
-                return Viewer("token", "measure")
-            account = doors.accounts.token_of(token)
-            if account is not None:
-                return Viewer(account.name, account.role)
+        viewer = self._owner(header)
+        if viewer is not None:
+            return viewer
         doors.attempts.fail(address)
         return Refusal(401, "the token is not known here")
+
+    def program_of(self, headers: dict[str, str]) -> Viewer | None:
+        """Return the program whose token stands in these headers, as long as it is known."""
+        return self._owner(headers.get("authorization", ""))
+
+    def _owner(self, header: str) -> Viewer | None:
+        """Return whose token a header has."""
+        kind, _, token = header.partition(" ")
+        if kind.lower() != "bearer" or not token:
+            return None
+        if self._doors.token and secrets.compare_digest(token.encode(), self._doors.token.encode()):
+            return Viewer("token", "measure")
+        account = self._doors.accounts.token_of(token)
+        return None if account is None else Viewer(account.name, account.role)
 
     def _dressed(self, scope: Scope, send: Send) -> Send:
         """Return what sends with the headers of ours, and waits for no slow client."""

@@ -41,11 +41,15 @@ class Viewer:
 
 @dataclass(frozen=True)
 class Session:
-    """A session: who it is of, and when it ends on the clock that nobody sets."""
+    """A session: who it is of, and when it ends on the clock that nobody sets.
+
+    ``proved_by`` is what is kept of the password that opened it.
+    """
 
     viewer: Viewer
     ends_s: float
     is_local: bool
+    proved_by: str
 
 
 class Sessions:
@@ -57,12 +61,13 @@ class Sessions:
         self._open: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, name: str, role: Role, *, is_local: bool = False) -> str:
+    def begin(self, name: str, role: Role, *, is_local: bool = False, proved_by: str = "") -> str:
         """Open one, and return its secret, which is new each time and never the browser's."""
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         viewer = Viewer(name, role, secrets.token_urlsafe(_SECRET_BYTES))
         with self._lock:
-            self._open[digest(secret)] = Session(viewer, self._clock() + _LIFETIME_S, is_local)
+            ends_s = self._clock() + _LIFETIME_S
+            self._open[digest(secret)] = Session(viewer, ends_s, is_local, proved_by)
             while len(self._open) > _MOST_SESSIONS:
                 self._open.popitem(last=False)
         return secret

@@ -42,11 +42,12 @@ class Served:
             self.loop.call_soon_threadsafe(self.hub.hurry)
 
     def is_still_known(self, request: Request) -> bool:
-        """Whether the session that a stream was opened with is still open."""
-        if self.guarded is None or "authorization" in request.headers:
+        """Whether the session or the token that a stream was opened with still lets in."""
+        if self.guarded is None:
             return True
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return self.guarded.session_of(headers) is not None
+        has_session = self.guarded.session_of(headers) is not None
+        return has_session or self.guarded.program_of(headers) is not None
 
     @staticmethod
     def reference(words: str) -> str:
