@@ -255,6 +255,19 @@ def test_each_form_has_all_rows_and_columns(
         assert {len(row) for row in rows} <= {len(table.columns)}, (verb, text)
 
 
+def test_a_label_that_looks_like_a_number_became_one(capsys: pytest.CaptureFixture[str]) -> None:
+    label, name = "1,000", "0.50"
+    for form in ("csv", "json"):
+        with table_format.chosen_tables():
+            table_format.choose(table_format.TableFormat(form))
+            table = runs_view.text_table("", ("run>", "label~", "host~"), [["1,000", label, name]])
+            assert table_format.write_table(table)
+    text = capsys.readouterr().out
+    assert text.startswith('run,label,host\n1000,"1,000",0.50\n')
+    (row,) = json.loads(text.split("\n", 2)[2])[0]["rows"]
+    assert row == {"run": 1000, "label": label, "host": name}
+
+
 def test_json_and_csv_have_tables_alone_on_the_standard_output(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

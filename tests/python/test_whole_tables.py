@@ -107,6 +107,16 @@ def test_a_wide_terminal_leaves_nothing_out() -> None:
     assert "2" in text
 
 
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_terminal_that_moves_no_cursor_was_taken_to_have_80_columns(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    for name, value in (("TERM", "dumb"), ("FORCE_COLOR", "1"), ("COLUMNS", str(width))):
+        monkeypatch.setenv(name, value)
+    terminal = _shown.console()
+    assert (terminal.is_dumb_terminal, terminal.width) == (True, width)
+
+
 def test_what_no_table_has_room_for_becomes_a_block() -> None:
     text = drawn(
         ["threads>", "depth>", "IOPS>", "interval>"], [["1", "2", "3,000", "1 to 2"]], [], 20

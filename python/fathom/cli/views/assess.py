@@ -342,7 +342,10 @@ def _print(table: WholeTable) -> None:
     if write_table(table):
         return
     # Without colours and bold type, which would be spelt out as what others want of the terminal.
-    terminal = _packages.Console(file=unguarded(sys.stdout), width=_columns(), color_system=None)
+    # Without a height, Rich would take a terminal that moves no cursor to have 80 columns.
+    terminal = _packages.Console(
+        file=unguarded(sys.stdout), width=_columns(), height=console().height, color_system=None
+    )
     with terminal.capture() as captured:
         terminal.print(table, crop=False)
     for line in captured.get().splitlines():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,13 @@ def console() -> Console:
     """Return the terminal, or a wide one in its place."""
     file = unguarded(sys.stdout)
     found = drawing.WholeConsole(file=file)
-    return found if found.is_terminal else drawing.WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
+    if not found.is_terminal:
+        return drawing.WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
+    if not found.is_dumb_terminal:
+        return found
+    # Rich takes one that moves no cursor to have 80 columns, whatever it has.
+    columns, lines = shutil.get_terminal_size()
+    return drawing.WholeConsole(file=file, width=columns, height=lines)
 
 
 def plain_text(words: str, style: str = "") -> _packages.Text:
@@ -76,6 +83,7 @@ def text_table(
                 is_number=one.endswith(">"),
                 is_whole=one.endswith("="),
                 is_name=one.endswith("~") and is_terminal,
+                is_text=one.endswith("~") and len(one) > 1,
             )
             for one in columns
         ],

@@ -111,13 +111,25 @@ def _csv(table: WholeTable, stream: IO[str]) -> None:
     _chosen.tables.append({})
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_titles(table))
+    texts = [column.is_text for column in table.columns]
     for row in _rows(table):
-        writer.writerow(_digits(cell) or no_formula(cell) for cell in row)
+        cells = zip(row, texts, strict=True)
+        writer.writerow(
+            (not is_text and _digits(cell)) or no_formula(cell) for cell, is_text in cells
+        )
 
 
 def _as_dict(table: WholeTable) -> dict[str, object]:
     titles = _titles(table)
-    rows = [dict(zip(titles, map(_value, row), strict=True)) for row in _rows(table)]
+    texts = [column.is_text for column in table.columns]
+    values = [
+        [
+            (cell or None) if is_text else _value(cell)
+            for cell, is_text in zip(row, texts, strict=True)
+        ]
+        for row in _rows(table)
+    ]
+    rows = [dict(zip(titles, row, strict=True)) for row in values]
     return {"title": table.title, "columns": titles, "rows": rows, "caption": table.caption}
 
 

@@ -35,13 +35,15 @@ class WholeColumn:
     """A column: its title, and what it holds.
 
     Numbers never fold, nor do the lines of a column that ``is_whole``. Long words of a column of
-    names, such as paths, get shorter in their middle.
+    names, such as paths, get shorter in their middle. What is in a column that ``is_text`` is no
+    number, though it may look like one.
     """
 
     title: str
     is_number: bool = False
     is_name: bool = False
     is_whole: bool = False
+    is_text: bool = False
 
     def least(self, texts: Sequence[str]) -> int:
         """Return the width below which something of it would be cut."""
