@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom import InvalidRequestError, RefusedError, Result
-from fathom.fleet.address import FleetAddress, host_and_port
+from fathom.fleet.address import FleetAddress, host_and_port, in_brackets, listening_place
+from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.clocks import ClockOffset, best_offset
 from fathom.fleet.outcome import HostPart, checked_part, merged
 from fathom.fleet.placing import (
@@ -33,6 +34,35 @@ if TYPE_CHECKING:
 
 _LOAD = "--engine=null -c1M -b4K -r -w30 -t2 -L -D100 -W0 -d1"
 _SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("a", ("a", 0)), ("a:9000", ("a", 9000)), (":9000", ("", 9000)), ("[::1]", ("[::1]", 0)),
+     ("[::1]:9000", ("[::1]", 9000)), ("a:99999", None), ("a:zz", None), ("[::1", None),
+     (":", None), ("::1", None)],
+)  # fmt: skip
+def test_where_a_host_listens_was_no_address_of_ipv6_and_a_wrong_port_was_any(
+    text: str, place: tuple[str, int] | None
+) -> None:
+    if place is not None:
+        assert listening_place(text) == place
+        return
+    with pytest.raises(InvalidRequestError, match=r"^--listen .*write the name or address"):
+        listening_place(text)
+
+
+def test_a_host_with_an_underscore_was_named_with_a_colon_and_could_never_join(
+    tmp_path: Path,
+) -> None:
+    hosts = ["my_host", "fe80::1", "::1", "a.lab"]
+    make_certificates(tmp_path / "tls", hosts)
+    for host in hosts:
+        assert certificate_files(tmp_path / "tls", "worker", host).host() == host
+        # Without --listen, a coordinator listens at its name.
+        assert host_and_port(in_brackets(host)) == (in_brackets(host), 8786)
+    with pytest.raises(InvalidRequestError, match=r"say which with --host$"):
+        certificate_files(tmp_path / "tls", "worker")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ __all__ = [
     "FleetAddress",
     "HostLoss",
     "host_and_port",
+    "in_brackets",
+    "listening_place",
 ]
 
 FLEET_PREFIX = "fleet:"
@@ -139,6 +141,32 @@ class FleetAddress:
         loss: HostLoss = "continue" if asked.get("on-host-loss") == "continue" else "stop"
         hosts = tuple(filter(None, asked.get("hosts", "").split(",")))
         return cls(address, asked.get("tls"), hosts, asked.get("overlap") == "yes", loss)
+
+
+def in_brackets(host: str) -> str:
+    """Return a host as addresses have it: one of IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def listening_place(text: str) -> tuple[str, int]:
+    """Return where a host listens: ``a``, ``a:9000``, ``:9000`` or ``[::1]:9000``; port 0 is any.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none of these.
+
+    """
+    name, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        name, port = text, "0"
+    is_right = _NAME.fullmatch(name) is not None if name else bool(colon)
+    if not is_right or not port.isdecimal() or int(port) > _MOST_PORT:
+        raise InvalidRequestError(
+            f"--listen {text!r}: write the name or address at which clients reach this host, and a "
+            "port if it is not to be any free one, such as a, a:9000 or [::1]:9000"
+        )
+    return name, int(port)
 
 
 def host_and_port(text: str) -> tuple[str, int]:

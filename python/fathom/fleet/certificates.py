@@ -49,6 +49,12 @@ class Identity(NamedTuple):
     certificate: Path
     key: Path
 
+    def host(self) -> str:
+        """Return the host that the certificate was made for, which its file may not spell."""
+        found = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+        (name,) = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        return str(name.value)
+
 
 class _Validity(NamedTuple):
     begins: dt.datetime
@@ -81,7 +87,7 @@ def make_certificates(
         cannot be read.
 
     """
-    wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+    wrong = [host for host in hosts if not _HOST.fullmatch(host) and not _is_address(host)]
     if wrong or not hosts:
         named = repr(wrong[0]) if wrong else "no host"
         raise InvalidRequestError(f"--hosts: {named} is not the name or address of a host")
@@ -123,7 +129,7 @@ def certificate_files(folder: Path, role: Role, host: str | None = None) -> Iden
         if len(found) > 1:
             names = ", ".join(one.stem.removeprefix(f"{role}-") for one in found)
             raise InvalidRequestError(
-                f"{folder} has certificates of several hosts ({names}): say which with --name"
+                f"{folder} has certificates of several hosts ({names}): say which with --host"
             )
         stem = found[0].stem if found else f"{role}-HOST"
     else:
@@ -154,6 +160,14 @@ def _must_be_kept(key: Path) -> None:
     """Refuse a key that others may read: whoever has it is taken for this host."""
     if key.stat().st_mode & 0o077:
         raise FathomError(f"{key} may be read by others: chmod 600 {shlex.quote(str(key))}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return "%" not in host
 
 
 def _file_name(host: str) -> str:

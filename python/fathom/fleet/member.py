@@ -248,15 +248,17 @@ def _in_words(do: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[o
     return answered
 
 
-def member_of(coordinator: str, identity: Identity, name: str, listen: str | None = None) -> Member:
+def member_of(
+    coordinator: str, identity: Identity, name: str, listen: tuple[str, int] | None = None
+) -> Member:
     """Return a host that joins this coordinator, for clients with certificates."""
     register(Accepts(incoming=("client", "coordinator"), outgoing=("coordinator",)))
-    host, _, port = (listen or "").partition(":")
+    host, port = listen or ("", 0)
     return Member(
         f"tls://{coordinator}",
         name=name,
         security=security_of(identity),
         protocol="tls://",
         **({"host": host} if host else {}),
-        **({"port": int(port)} if port.isdecimal() else {}),
+        **({"port": port} if port else {}),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._fathom import version
 from fathom.errors import FathomError
-from fathom.fleet.address import DEFAULT_PORT, host_and_port
+from fathom.fleet.address import host_and_port, in_brackets, listening_place
 from fathom.fleet.certificates import certificate_files
 from fathom.fleet.coordinator import coordinator_at
 from fathom.fleet.member import member_of
@@ -17,15 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fathom.fleet.certificates import Identity
-
 __all__ = ["serve_coordinator", "serve_host"]
 
 _AGAIN_S = 2.0
-
-
-def _name_of(identity: Identity, role: str) -> str:
-    return identity.certificate.stem.removeprefix(f"{role}-").replace("_", ":")
 
 
 async def serve_coordinator(
@@ -41,7 +35,7 @@ async def serve_coordinator(
     """
     quiet_logs()
     identity = certificate_files(folder, "coordinator", host)
-    name, port = host_and_port(listen or f"{_name_of(identity, 'coordinator')}:{DEFAULT_PORT}")
+    name, port = host_and_port(listen or in_brackets(identity.host()))
     try:
         coordinator = await coordinator_at(name, port, identity)
     except (OSError, ValueError, RuntimeError) as error:
@@ -73,10 +67,11 @@ async def serve_host(
     """
     quiet_logs()
     identity = certificate_files(folder, "worker", host)
-    name = _name_of(identity, "worker")
+    name = identity.host()
+    place = None if listen is None else listening_place(listen)
     is_first = True
     while True:
-        member = member_of(coordinator, identity, name, listen)
+        member = member_of(coordinator, identity, name, place)
         try:
             await member
             say(f"host {name} of version {version()} has joined {coordinator}")
@@ -88,8 +83,9 @@ async def serve_host(
                 words = error.__cause__ or error
                 if "name taken" in str(words):
                     words = FathomError("a host of this name is in the fleet already")
+                where = "" if listen is None else f", listening at {listen},"
                 raise FathomError(
-                    f"host {name} cannot join {coordinator}: {words or type(words).__name__}"
+                    f"host {name}{where} cannot join {coordinator}: {words or type(words).__name__}"
                 ) from error
         finally:
             await member.close(reason="it was ended")
