@@ -2,7 +2,7 @@
 //! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
 
 use super::Finding;
-use super::tree::Tree;
+use super::tree::{Tree, list};
 use crate::control_groups;
 
 pub fn examine(tree: &Tree) -> Vec<Finding> {
@@ -12,6 +12,7 @@ pub fn examine(tree: &Tree) -> Vec<Finding> {
     }
     let mut findings: Vec<Finding> = Vec::new();
     for group in &groups {
+        findings.extend(cpu_set(tree, &group.folders));
         for folder in &group.folders {
             findings.extend(cpu(tree, folder));
             findings.extend(io(tree, folder));
@@ -24,7 +25,7 @@ pub fn examine(tree: &Tree) -> Vec<Finding> {
         let words = if named.is_empty() { "version 2".to_owned() } else { named };
         findings.push(Finding::good(
             "control groups",
-            format!("No control group limits this process ({words})."),
+            format!("No control group limits CPUs, I/O or memory of this process ({words})."),
         ));
     }
     findings
@@ -38,6 +39,25 @@ fn cpu(tree: &Tree, folder: &str) -> Option<Finding> {
             "{folder} allows {cpus:.2} CPUs; threads that use more are stopped for milliseconds."
         ),
         "Raise or remove cpu.max of the group (with Docker --cpus, with Kubernetes limits.cpu).",
+    ))
+}
+
+/// The CPUs that are left to this process by the groups down to its own, if they are not all.
+fn cpu_set(tree: &Tree, folders: &[String]) -> Option<Finding> {
+    let files = ["cpuset.cpus.effective", "cpuset.effective_cpus"];
+    let set = |folder: &String| {
+        let text = files.iter().find_map(|file| tree.text(&format!("{folder}/{file}")))?;
+        Some((folder.clone(), list(&text).len(), text))
+    };
+    let (folder, count, cpus) = folders.iter().rev().find_map(set)?;
+    let online = list(&tree.text("sys/devices/system/cpu/online")?).len();
+    if count == 0 || count >= online {
+        return None;
+    }
+    Some(Finding::slow(
+        "control group: CPU",
+        format!("{folder} allows {count} of {online} CPUs: {}.", cpus.trim()),
+        "Give the group more of them: cpuset.cpus (with Docker --cpuset-cpus).",
     ))
 }
 

@@ -98,9 +98,10 @@ fn queues(tree: &Tree, disk: &str) -> Option<Finding> {
     if count == 0 {
         return None;
     }
-    let words = format!(
-        "{count} hardware queues of {requests} requests each; more I/Os wait in the kernel."
-    );
+    let queues =
+        if count == 1 { "1 hardware queue".to_owned() } else { format!("{count} hardware queues") };
+    let each = if count == 1 { "" } else { " each" };
+    let words = format!("{queues} of {requests} requests{each}; more I/Os wait in the kernel.");
     Some(Finding::good("hardware queues", words))
 }
 

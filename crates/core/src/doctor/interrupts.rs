@@ -28,7 +28,12 @@ pub fn examine(tree: &Tree, disk: &str) -> Option<Finding> {
             "Pin the thread to that CPU (-a), or move the interrupt by /proc/irq/<n>/smp_affinity_list.",
         ));
     }
-    let words = format!("{} interrupts arrive on CPUs {names}.", used.len());
+    let many = match used.len() {
+        1 => "1 interrupt arrives".to_owned(),
+        count => format!("{count} interrupts arrive"),
+    };
+    let places = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let words = format!("{many} on {places} {names}.");
     Some(Finding::good(subject, words))
 }
 

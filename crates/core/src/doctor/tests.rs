@@ -175,6 +175,34 @@ fn control_groups_without_limits_are_well() {
 }
 
 #[test]
+fn a_set_of_cpus_was_said_to_limit_nothing() {
+    let mounts = "31 25 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset";
+    let online = ("sys/devices/system/cpu/online", "0-3");
+    let one = ("proc/self/cgroup", "3:cpuset:/job");
+    for (mounts, group, file) in [
+        (VERSION_2, IN_A_POD, "sys/fs/cgroup/pod/one/cpuset.cpus.effective"),
+        (("proc/self/mountinfo", mounts), one, "sys/fs/cgroup/cpuset/job/cpuset.effective_cpus"),
+    ] {
+        let said = |cpus: &str| {
+            cgroup::examine(&Machine::new(&[mounts, group, online, (file, cpus)]).tree())
+        };
+        let findings = said("0,2");
+        assert_eq!(verdict(&findings, "control group: CPU"), Verdict::Slow);
+        assert!(findings[0].evidence.ends_with("allows 2 of 4 CPUs: 0,2."), "{findings:?}");
+        assert_eq!(verdict(&said("0-3"), "control groups"), Verdict::Good);
+    }
+}
+
+#[test]
+fn one_queue_was_written_as_many() {
+    let files = [("sys/block/vdx/queue/nr_requests", "256"), ("sys/block/vdx/mq/0/cpu_list", "0")];
+    let findings = devices::examine(&Machine::new(&files).tree(), "vdx");
+    let queues = findings.iter().find(|finding| finding.subject == "hardware queues");
+    let words = "1 hardware queue of 256 requests; more I/Os wait in the kernel.";
+    assert_eq!(queues.expect("a finding").evidence, words);
+}
+
+#[test]
 fn throttles_of_version_1_are_found_in_the_hierarchy_of_their_controller() {
     let mounts = "31 25 0:27 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
                   32 25 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct";
