@@ -187,6 +187,25 @@ def test_ctrl_c_while_a_file_is_filled_was_waited_out_for_ever_or_told_as_a_cloc
     assert [one.name for one in tmp_path.glob("*.dat")] == []
 
 
+def test_a_disk_that_is_full_for_one_host_was_told_as_a_clock(tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("a small file system needs root")
+    # There is room for the file of either host, and not for both.
+    small = tmp_path / "small"
+    small.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=20M", "fathom", str(small)]
+    subprocess.run(words, check=True)
+    load = ["-c12M", "-b4K", "-W0", "-d1", f"{small}/{{host}}.dat"]
+    try:
+        with Store(tmp_path / "store.sqlite") as store, another(store=store) as fleet:
+            with pytest.raises(fathom.FathomError, match=r"^host 'local-\d': .*not enough space"):
+                fleet.measure(load)
+            assert store.runs.list() == []
+    finally:
+        words = ["umount", str(small)]
+        subprocess.run(words, check=True)
+
+
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     load = [*LOAD[:-1], "-d3", "--engine=null", f"{tmp_path}/{{host}}.dat"]
     with another(loss="continue") as fleet:

@@ -261,7 +261,8 @@ class _Saved:
         """Save the part of each host as a run of its own, and return the error that says so."""
         kept = []
         for part in parts:
-            if part.measured is not None:
+            # What has not begun measured nothing, and cannot be merged even with itself.
+            if part.measured is not None and part.began_ns() is not None:
                 alone = merged([replace(part, lost=None)], asked, self._arguments)
                 words = f"{self._label} ({part.name})".strip()
                 kept.append(self._kept(alone, words, [str(error)]))

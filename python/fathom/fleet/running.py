@@ -192,9 +192,17 @@ class FleetRun:
             with suppress(HostLostError):
                 await host.tell("stop", reason=self._stopped)
         if opened.done() and not self._ready[place].is_set():
-            error = opened.exception()
-            if error is not None and not (isinstance(error, HostLostError) and self._goes_on()):
-                raise error
+            self._refuse_what_ended(host, opened)
+
+    def _refuse_what_ended(self, host: HostLink, opened: asyncio.Task[dict[str, Any]]) -> None:
+        """Raise the error of a host whose run ended before it was ready, such as on a full disk."""
+        error = opened.exception()
+        if error is None:
+            failures = opened.result().get("failures")
+            if failures and self._stopped is None:
+                raise FathomError(f"host '{host.name}': {'; '.join(map(str, failures))}")
+        elif not (isinstance(error, HostLostError) and self._goes_on()):
+            raise error
 
     async def _start(self) -> None:
         """Agree on an instant, and tell each host what its own clock shows then."""
