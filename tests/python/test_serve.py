@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import os
 import re
@@ -11,10 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -25,7 +21,6 @@ from fathom.cli.verbs import load
 from fathom.store import Store
 from fathom.web.asking import _REFUSED as REFUSED
 from fathom.web.asking import VERBS
-from fathom.web.live import Hub
 from fathom.web.targets import targets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reported import EVIL, saved_assessment
@@ -430,6 +425,21 @@ def logged_in(server: Server, name: str, password: str) -> httpx.Client:
     return client
 
 
+def test_a_folder_of_others_was_closed_to_them(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    for mode, code in ((0o1777, 3), (0o755, 0)):
+        theirs.mkdir(exist_ok=True)
+        (theirs / "a.txt").touch()
+        theirs.chmod(mode)
+        done = command("serve", "user", "list", "--folder", theirs)
+        assert (done.returncode, "others may write there" in done.stderr) == (code, bool(code))
+        assert theirs.stat().st_mode & 0o7777 == mode
+    typed("ann-has-a-long-password", "serve", "user", "add", "ann", "--folder", str(theirs))
+    assert (theirs / "accounts.json").stat().st_mode & 0o777 == 0o600
+    command("serve", "user", "list", "--folder", tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
 def test_users_come_in_by_password_over_tls(public: Server) -> None:
     ann = logged_in(public, "ann", "ann-has-a-long-password")
     with closing(ann):
@@ -540,79 +550,3 @@ def test_clients_that_say_no_more_are_let_go(silent: list[socket.socket]) -> Non
     for one in silent:
         one.settimeout(40)
         assert one.recv(100) == b""
-
-
-def test_what_a_run_saved_just_before_its_end_was_not_read(tmp_path: Path) -> None:
-    one = SimpleNamespace(
-        id="a", verb="run", command="", user="", state="running", exit_code=None,
-        started_at_unix_s=0.0, ended_at_unix_s=None, folder=tmp_path,
-    )  # fmt: skip
-
-    async def looked() -> object:
-        hub = Hub(SimpleNamespace(list=lambda limit: [one][:limit]))  # type: ignore[arg-type]
-        await hub._look_round()
-        await asyncio.sleep(0.05)
-        (tmp_path / "events.jsonl").write_text('{"event": "saved", "run_id": 7}\n')
-        one.state = "complete"
-        await hub._look_round()
-        figures = hub.figures_of("a")
-        return figures and figures.told()["run_ids"]
-
-    assert asyncio.run(looked()) == [7]
-
-
-def test_an_hour_of_events_takes_no_more_memory_than_a_quarter_and_drops_who_is_slow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fathom.web.live._EVERY_S", 0.001)
-    one = SimpleNamespace(
-        id="a", verb="run", command="", user="", state="running", exit_code=None,
-        started_at_unix_s=0.0, ended_at_unix_s=None, folder=tmp_path,
-    )  # fmt: skip
-    octaves = {str(octave): 10**6 + octave for octave in range(8, 34)}
-    several = [{"target": f"/dev/{at}", "ios": 1, "bytes": 4096} for at in range(4)]
-    newest: dict[int, object] = {}
-
-    async def view(hub: Hub, number: int) -> None:
-        async for kind, content in hub.look():
-            if kind == "second":
-                newest[number] = content["second"]  # type: ignore[index]
-
-    async def followed() -> list[int]:
-        hub = Hub(SimpleNamespace(list=lambda limit: [one][:limit]))  # type: ignore[arg-type]
-        (tmp_path / "events.jsonl").touch()
-        await hub._look_round()
-        fast = [asyncio.create_task(view(hub, number)) for number in range(2)]
-        slow = hub.look()
-        await anext(slow)
-        used = []
-        for quarter in range(4):
-            for first in range(quarter * 900, quarter * 900 + 900, 30):
-                seconds = [
-                    {
-                        "event": "live", "second": at, "ios": at, "bytes": at,
-                        "latency_octaves": octaves, "targets": several,
-                    }
-                    for at in range(first, first + 30)
-                ]  # fmt: skip
-                with (tmp_path / "events.jsonl").open("a") as file:
-                    file.writelines(json.dumps(second) + "\n" for second in seconds)
-                history = hub._figures["a"].history
-                while not history or history[-1]["second"] != first + 29:  # noqa: ASYNC110 - A file.
-                    await asyncio.sleep(0.002)
-            gc.collect()
-            used.append(tracemalloc.get_traced_memory()[0])
-        assert hub.dropped == 1
-        await asyncio.sleep(0.1)
-        for task in (*fast, hub._readers["a"].task):
-            task.cancel()
-        await asyncio.gather(*fast, hub._readers["a"].task, return_exceptions=True)
-        return used
-
-    tracemalloc.start()
-    try:
-        used = asyncio.run(followed())
-    finally:
-        tracemalloc.stop()
-    assert newest == {0: 3599, 1: 3599}
-    assert used[-1] < used[0] * 1.1

@@ -13,6 +13,8 @@ from fathom.store.where import store_file
 __all__ = ["Settings", "SettingsError", "server_folder"]
 
 _OWN_MODE = 0o700
+# To write for the group and for all.
+_OF_OTHERS = 0o022
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -26,15 +28,21 @@ def server_folder(folder: Path | None) -> Path:
     Raises
     ------
     SettingsError
-        If it cannot be made.
+        If it cannot be made, or others may write there.
 
     """
     usual = store_file() or Path.cwd() / "fathom"
     found = folder or usual.parent / "serve"
     try:
         found.mkdir(parents=True, exist_ok=True)
-        # Users, tokens and what was measured concern nobody else.
-        found.chmod(_OWN_MODE)
+        if not any(found.iterdir()):
+            # Users, tokens and what was measured concern nobody else.
+            found.chmod(_OWN_MODE)
+        elif found.stat().st_mode & _OF_OTHERS:
+            raise SettingsError(
+                f"the server's folder {found} has files, and others may write there: name one of "
+                "its own with --folder"
+            )
     except OSError as error:
         raise SettingsError(
             f"the server's folder {found} cannot be made: {error.strerror}; name another with "
