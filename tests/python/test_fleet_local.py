@@ -17,6 +17,7 @@ import fathom
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import command
+from fathom._events_file import ENVIRONMENT
 from fathom._permission import Permission
 from fathom.experiments.prepare import look
 from fathom.findings import find
@@ -204,6 +205,26 @@ def test_a_disk_that_is_full_for_one_host_was_told_as_a_clock(tmp_path: Path) ->
     finally:
         words = ["umount", str(small)]
         subprocess.run(words, check=True)
+
+
+def test_who_follows_a_process_saw_nothing_of_a_fleet_but_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # fathom serve and --metrics-file had no figures while a fleet measured.
+    followed = tmp_path / "events.jsonl"
+    monkeypatch.setenv(ENVIRONMENT, str(followed))
+    with another() as fleet:
+        fleet.measure([*LOAD[:-1], "-d3", f"{tmp_path}/{{host}}.dat"])
+    told = [json.loads(line) for line in followed.read_text().splitlines()]
+    assert {"filling", "phase_started", "finished"} <= {one["event"] for one in told}
+    sums = [one for one in told if one["event"] == "live"]
+    assert sums
+    for one in sums:
+        each = [two for two in told if (two["event"], two.get("second")) ==
+                ("host_live", one["second"])]  # fmt: skip
+        assert {two["host"] for two in each} == {"local-1", "local-2"}
+        assert one["ios"] == sum(two["ios"] for two in each)
+        assert sum(one["latency_octaves"].values()) > 0
 
 
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:

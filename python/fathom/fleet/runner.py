@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom._events_file import tapped
 from fathom._fathom import check_run_words
 from fathom._permission import NOTHING, Permission, name_for_one_run, refuse_permissions
 from fathom._signals import held_back, let_through
@@ -198,7 +199,8 @@ class FleetRunner:
             _refuse_what_stays_here(arguments)
             request = parse(arguments)
         fleet = self._shared.fleet
-        return Job(request, self._permission, fleet, self._most_hosts, self._on_event)
+        on_event = tapped(self._on_event)
+        return Job(request, self._permission, fleet, self._most_hosts, on_event)
 
 
 def _refuse_what_stays_here(arguments: Sequence[str]) -> None:

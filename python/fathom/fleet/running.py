@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -328,7 +328,11 @@ def _figures(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
         for name, share in quantiles.items()
     }
     sums = {name: sum(one[name] for one in events) for name in ("ios", "bytes", "in_flight")}
-    return {"second": events[0]["second"], **sums, **told}
+    octaves: Counter[int] = Counter()
+    for lower_ns, count in (latency.buckets if latency is not None else {}).items():
+        octaves[max(lower_ns, 1).bit_length() - 1] += count
+    more = {"latency_octaves": dict(sorted(octaves.items())), "targets": []}
+    return {"second": events[0]["second"], **sums, **told, **more}
 
 
 def refuse_where_any(hosts: Sequence[HostLink], explained: dict[int, dict[str, Any]]) -> None:
