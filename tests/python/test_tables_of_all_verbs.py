@@ -28,12 +28,13 @@ from fathom.cli.views import runs as runs_view
 from fathom.cli.views import table_format, whole_console
 from fathom.cli.views.comparison import show_comparison
 from fathom.cli.views.density import show_density
+from fathom.cli.views.experiments import show_outcome
 from fathom.cli.views.fleet import hosts_table
 from fathom.cli.views.plain import plain_streams
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
 from fathom.cli.views.whole_console import WholeConsole
-from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.cli.views.whole_table import WholeColumn, WholeTable, folded
 from fathom.databases.pgbench import DatabaseFigures
 from fathom.experiments.density import Density, DensityPlan
 from fathom.experiments.density.outcome import Measured, sentences_of, stepped
@@ -309,3 +310,46 @@ def test_no_view_spells_out_its_own_commands_to_the_terminal(
     assert "\\x1b" not in shown
     # A label of the verdict stays on one line.
     assert "One write that survives an outage" in shown
+
+
+def test_names_are_shown_as_they_are_by_markdown_and_no_formula_in_a_head_of_csv(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A name such as ``<b>`` was markup, and a target ``=1+1`` a formula above its figures."""
+    table = WholeTable(
+        [WholeColumn("name"), WholeColumn("=1+1", is_number=True)],
+        [["a\\|b <b>*c* _d_ e_f & `g`", "1,234"], ["-", "-5"]],
+        title="",
+    )
+    for form in ("markdown", "csv"):
+        with table_format.chosen_tables():
+            table_format.choose(table_format.TableFormat(form))
+            assert table_format.write_table(table)
+    text = capsys.readouterr().out
+    assert "| a\\\\\\|b \\<b>\\*c\\* \\_d\\_ e_f \\& \\`g\\` | 1,234 |" in text
+    assert "name,'=1+1\n" in text
+    assert ",-5\n" in text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_letters_of_two_columns_made_lines_that_broke_numbers(width: int) -> None:
+    """Folded by letters: 60 columns of them on a terminal of 40, which cuts where it ends."""
+    from rich.cells import cell_len  # noqa: PLC0415 - As the views do.
+
+    name = "/\u6f22\u5b57\u6e2c\u5b9a"
+    words = f"{name} leads: " + ", ".join(f"{name} {1_234_567 + at:,} IOPS" for at in range(9))
+    lines = folded(words, width, "- ", "  ")
+    assert max(map(cell_len, lines)) <= width
+    assert " ".join(line.strip(" -") for line in lines) == words
+    columns = [WholeColumn(one, is_number=True) for one in ("run", "IOPS", "MiB/s")]
+    rows = [["1", "1,234,567", "39.1", "\u6f22\u5b57 " * 12]]
+    text = _drawn(WholeTable([*columns, WholeColumn("label")], rows), width)
+    assert max(map(cell_len, text.splitlines())) <= width
+
+
+def test_a_headline_that_is_the_first_claim_is_told_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    claims = [{"text": "B is better."}, {"text": "B is better."}, {"text": "By 25 %."}]
+    show_outcome({"claims": claims})
+    assert capsys.readouterr().out.split("\n")[:2] == ["B is better.", "By 25 %."]

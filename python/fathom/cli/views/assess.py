@@ -16,7 +16,7 @@ from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, local_time, plain_text
 from fathom.cli.views.table_format import write_table
-from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.cli.views.whole_table import WholeColumn, WholeTable, folded
 from fathom.experiments import assess as assessing
 from fathom.experiments.session import one_reason
 from fathom.units import clock_words, size_words, time_words
@@ -291,16 +291,7 @@ def _title(words: str) -> None:
 
 def _write(words: str, bullet: str = "  ", indent: str | None = None) -> None:
     rest = " " * len(bullet) if indent is None else indent
-    typer.echo(
-        textwrap.fill(
-            words,
-            _columns(),
-            initial_indent=bullet,
-            subsequent_indent=rest,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
+    typer.echo("\n".join(folded(words, _columns(), bullet, rest)))
 
 
 def _table(

@@ -36,7 +36,8 @@ def show_plan(plan: Mapping[str, object]) -> None:
 def show_outcome(outcome: Mapping[str, object]) -> None:
     """Print what was found: in sentences, then in figures."""
     terminal = console()
-    for words in _sentences(outcome):
+    # The headline may be the first of the other claims.
+    for words in dict.fromkeys(_sentences(outcome)):
         terminal.print(plain_text(words), soft_wrap=True)
     if outcome.get("claims"):
         # These sentences stand among the claims.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["TableFormat", "choose", "chosen_tables", "write_table"]
 
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,17})(?:\.\d+)?")
+# Within a word an underscore is none (GitHub Flavored Markdown, 6.2).
+_SIGNS = re.compile(r"[\\`*<&|~\[\]]|(?<![^\W_])_|_(?![^\W_])")
 _UNTITLED = ("name", "value")
 
 
@@ -94,14 +96,20 @@ def _rows(table: WholeTable) -> list[list[str]]:
 
 def _markdown(table: WholeTable) -> str:
     marks = ["---:" if column.is_number else "---" for column in table.columns]
-    lines = [_markdown_row(row) for row in (_titles(table), marks, *_rows(table))]
-    title = [f"**{table.title}**", ""] if table.title else []
-    caption = ["", table.caption] if table.caption else []
+    rows = [[_escaped(cell) for cell in row] for row in (_titles(table), *_rows(table))]
+    lines = [_markdown_row(row) for row in (rows[0], marks, *rows[1:])]
+    title = [f"**{_escaped(table.title)}**", ""] if table.title else []
+    caption = ["", _escaped(table.caption)] if table.caption else []
     return "\n".join([*title, *lines, *caption, "", ""])
 
 
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is: names may hold its signs, and those of HTML."""
+    return _SIGNS.sub(r"\\\g<0>", text)
+
+
 def _markdown_row(cells: list[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _csv(table: WholeTable, stream: IO[str]) -> None:
@@ -110,7 +118,8 @@ def _csv(table: WholeTable, stream: IO[str]) -> None:
         stream.write("\n")
     _chosen.tables.append({})
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_titles(table))
+    # A target may be named like a formula, and is a title where targets stand side by side.
+    writer.writerow(map(no_formula, _titles(table)))
     texts = [column.is_text for column in table.columns]
     for row in _rows(table):
         cells = zip(row, texts, strict=True)

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
-__all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting", "shortened"]
+__all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting", "folded", "shortened"]
 
+# A character that nobody uses.
+_SECOND = "\ue000"
 _INDENT = "  "
 # What is left of a path or a name where room is short, and what stands for the rest of it.
 _LEAST_NAME = 24
@@ -213,16 +215,28 @@ def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
     return line
 
 
-def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> _packages.Text:
-    """Return text that folds at spaces alone; a word that is too long is left to the terminal."""
+def folded(words: str, width: int, indent: str = "", rest: str = "") -> list[str]:
+    """Return lines that fold at spaces alone, so wide as a terminal counts.
+
+    A word that is too long is left to the terminal. ``indent`` is that of the first line, ``rest``
+    that of the others.
+    """
+    # Some letters take two columns: what fills the second one is taken out again.
+    filled = "".join(f"{one}{_SECOND}" if _cells(one) > 1 else one for one in words)
     lines = textwrap.wrap(
-        words,
+        filled if len(filled) > len(words) else words,
         max(width, 1),
         initial_indent=indent,
-        subsequent_indent=indent + _INDENT,
+        subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [one.replace(_SECOND, "") for one in lines] if len(filled) > len(words) else lines
+
+
+def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> _packages.Text:
+    """Return text that folds at spaces alone; a word that is too long is left to the terminal."""
+    lines = folded(words, width, indent, indent + _INDENT)
     return _packages.Text("\n".join(lines), style=style, overflow="ignore", no_wrap=True)
 
 
