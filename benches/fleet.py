@@ -166,7 +166,7 @@ class _Hosts:
         self._members = []
         for number in range(hosts):
             identity = certificate_files(tls, "worker", f"h{number}")
-            self._members.append(await member_of(address, identity, f"h{number}", "127.0.0.1"))
+            self._members.append(await member_of(address, identity, f"h{number}", ("127.0.0.1", 0)))
         # All are in one process, whose connections serve both.
         register(
             Accepts(
