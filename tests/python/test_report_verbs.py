@@ -18,8 +18,10 @@ from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import gather, html_page, markdown
 from fathom.report.collect._again import again
+from fathom.report.collect._prepare import _slowest
+from fathom.report.material import WrittenPiece
 from fathom.store import Store
-from reported import called, column, figures, saved_comparison, saved_preparations
+from reported import MIB, called, column, figures, saved_comparison, saved_preparations
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
@@ -153,6 +155,15 @@ def test_filling_shows_the_rate_of_each_piece(kept: Store, tmp_path: Path) -> No
     assert sum(column(writing, "Written")) == 4  # type: ignore[arg-type]
     assert material.sides[0].numbers[0].text == "4 MiB"
     assert "Read back it compresses 1.00 to 1" in markdown(material)
+
+
+def test_the_slowest_piece_was_the_last_512_bytes() -> None:
+    """One I/O of 0.45 s: "Slowest piece 0.00109 MiB/s" of a target that took 192 MiB at 37."""
+    whole = [WrittenPiece(0, 96 * MIB, 40.0, 1), WrittenPiece(96 * MIB, 96 * MIB, 30.0, 2)]
+    rest = WrittenPiece(192 * MIB, 512, 0.00109, 3)
+    assert _slowest([*whole, rest]) == 30.0
+    assert _slowest([rest]) == 0.00109
+    assert _slowest([]) is None
 
 
 def test_rounds_show_the_window_in_which_they_were_steady(kept: Store, tmp_path: Path) -> None:

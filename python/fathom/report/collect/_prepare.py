@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["look_side", "settled_side", "written_side"]
 
 _PERCENT = 100
+# A piece of less than this share of the greatest one is what was left of it.
+_REST = 0.01
 _MEASURES = {
     "yes": "A read test on it measures the device.",
     "doubtful": "Whether a read test on it measures the device is doubtful.",
@@ -118,7 +120,8 @@ def written_side(
     rate = written / (1 << 20) / seconds if seconds else None
     headline = f"{size_words(written)} were written" if pieces else "Nothing was missing"
     if rate is not None:
-        headline += f" at {rate_words(rate)} MiB/s"
+        # The time of the runs alone: bringing it to stable storage comes on top.
+        headline += f" at {rate_words(rate)} MiB/s, flushes not counted"
     if experiment.state != "complete":
         headline = _unfinished(experiment).removesuffix(".")
     verdict = Verdict(target["path"], f"{headline}.", _written_sentences(plan, outcome))
@@ -127,7 +130,7 @@ def written_side(
     numbers = [
         KeyNumber("Written", size_words(written), written),
         _rate("Mean rate", rate),
-        _rate("Slowest piece", min((one.mib_per_s for one in pieces), default=None)),
+        _rate("Slowest piece", _slowest(pieces)),
         KeyNumber("Of its size", "not known" if share is None else f"{share:.2f} times", share),
     ]
     if is_fill:
@@ -143,6 +146,12 @@ def written_side(
         tool=tool_of([sample]) if sample else "",
         finds_none="Of writing that prepares a target none are looked for.",
     )
+
+
+def _slowest(pieces: Sequence[WrittenPiece]) -> float | None:
+    """Return the least rate of pieces; what is left of whole blocks at an end tells nothing."""
+    rests = max((one.bytes for one in pieces), default=0) * _REST
+    return min((one.mib_per_s for one in pieces if one.bytes >= rests), default=None)
 
 
 def _rate(label: str, value: float | None) -> KeyNumber:
