@@ -71,6 +71,8 @@ def test_paper_cut_the_numbers_of_20_targets(kept: Store, tmp_path: Path) -> Non
 def test_names_of_other_letters_were_equal_question_marks_on_paper() -> None:
     assert _plain("/mnt/\u6f22\u5b57") == "/mnt/\\u6f22\\u5b57"
     assert _plain("85 \u00b5s") == "85 \u00b5s"
+    # A sign of our own has one that stands for it.
+    assert _plain("latencies (\u2248)") == "latencies (~)"
 
 
 @needs_chromium

@@ -28,6 +28,8 @@ _MOST_COMMANDS = 60
 _MOST_TARGETS = 5
 # Room for one letter and the margins, whatever else a column has.
 _CELL_MM = 6.0
+# Our own signs that those fonts have not.
+_SIGNS = str.maketrans({"\N{ALMOST EQUAL TO}": "~"})
 _PIXELS = 760
 
 
@@ -73,6 +75,12 @@ class _Paper:
         self._pdf.ln(4)
         self._text(words, _HEADING, bold=True)
 
+    def subheading(self, words: str) -> None:
+        """Begin a part of a section, with room for two lines of what follows."""
+        if self._pdf.will_page_break(16):
+            self._pdf.add_page()
+        self._text(words, _SUBHEADING, bold=True)
+
     def line(self, words: str) -> None:
         """Write a paragraph."""
         self._text(words, _BODY)
@@ -114,12 +122,12 @@ class _Paper:
         for sentence in side.verdict.sentences if side.verdict else ():
             self.line(f"- {sentence}")
         if side.device:
-            self._text("What was measured", _SUBHEADING, bold=True)
+            self.subheading("What was measured")
             self._rows([("", "")], side.device)
 
     def _findings(self, side: Side) -> None:
         self._pdf.ln(2)
-        self._text("Findings", _SUBHEADING, bold=True)
+        self.subheading("Findings")
         if not side.advice:
             self.line(side.without_advice)
         for one in side.advice:
@@ -130,7 +138,7 @@ class _Paper:
 
     def _failed(self, side: Side) -> None:
         if side.failed:
-            self._text("Failed measurements", _SUBHEADING, bold=True)
+            self.subheading("Failed measurements")
         for name, why in side.failed:
             self.line(f"- {name}: {why}")
 
@@ -228,7 +236,7 @@ def _plain(text: str) -> str:
 
     Names that are all of other letters would be the same question marks.
     """
-    return plain(text).encode("latin-1", "backslashreplace").decode("latin-1")
+    return plain(text).translate(_SIGNS).encode("latin-1", "backslashreplace").decode("latin-1")
 
 
 def _aspect(png: bytes) -> float:
