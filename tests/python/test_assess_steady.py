@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from fathom.cli.views.assess import show_assessment
 from fathom.experiments.assess import EFFORTS, assess
 from fathom.experiments.assess._steady import POINTS, rounds_counted
@@ -17,7 +18,6 @@ from simulated_storage import SimulatedStorage, Truth
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from fathom.experiments.assess import Assessment
 
 MIB = 1 << 20
@@ -89,6 +89,28 @@ def test_storage_that_slows_down_is_not_steady_in_25_rounds(tmp_path: Path) -> N
     # What it gave is an average of five rounds, and what it will give is not known.
     assert "; on average of the last 5: 4K random write " in words
     assert "go on changing" not in words
+
+
+@pytest.mark.parametrize("fails", [0, 4])
+def test_a_failed_point_moved_the_others_of_its_round_to_other_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: int
+) -> None:
+    """The 1M reads of a round stood below "64K", and a first point took its column with it."""
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = SimulatedStorage(store)
+
+        def fail(number: int) -> None:
+            if len(rounds(runner)) == fails + 1:
+                runner.fails_at = number
+
+        runner.before_run = fail
+        show_assessment(assess(store, runner, [str(tmp_path)], QUICK, steady_seconds=3_000))
+    shown = capsys.readouterr().out
+    assert "steady state, IOPS 4K random write 64K random, 35 % writes 1M random read" in shown
+    lines = [line.split()[2:] for line in shown.splitlines() if line.startswith("  round")]
+    expected = ["160,000", "160,000", "100,000"]
+    expected[fails % 3] = "-"
+    assert lines[fails // 3] == expected
 
 
 def test_one_failed_point_hid_all_rounds_behind_it(tmp_path: Path) -> None:

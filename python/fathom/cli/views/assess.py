@@ -250,24 +250,26 @@ def _show_legend(one: TargetAssessment) -> None:
 
 def _show_rounds(one: TargetAssessment) -> None:
     """Print the rounds of the steady state, one line each."""
-    rounds: dict[str, list[AssessedCell]] = {}
+    rounds: dict[str, dict[str, AssessedCell]] = {}
+    labels: dict[str, None] = {}
     for cell in one.plan.cells:
-        if cell.cell.role == "steady_round" and cell.figures is not None:
-            rounds.setdefault(cell.cell.label.partition(": ")[0], []).append(cell)
+        if cell.cell.role == "steady_round":
+            name, _, label = cell.cell.label.partition(": ")
+            labels[label] = None
+            if cell.figures is not None:
+                rounds.setdefault(name, {})[label] = cell
     if not rounds:
         return
-    labels = [cell.cell.label.partition(": ")[2] for cell in next(iter(rounds.values()))]
     rows = [
-        [f"  {name}{_marks_of_all(cells)}", *_rates(cells, len(labels))]
+        [f"  {name}{_marks_of_all([*cells.values()])}", *(_rate(cells.get(at)) for at in labels)]
         for name, cells in rounds.items()
     ]
     _print(_table(["steady state, IOPS", *(f"{label}>" for label in labels)], rows))
 
 
-def _rates(cells: Sequence[AssessedCell], count: int) -> list[str]:
-    """Return the rates of a round; the last one may lack some."""
-    known = [f"{cell.figures.iops:,.0f}" for cell in cells if cell.figures is not None]
-    return [*known, *["-"] * (count - len(known))]
+def _rate(cell: AssessedCell | None) -> str:
+    """Return the rate of a point of a round, if it was measured."""
+    return "-" if cell is None or cell.figures is None else f"{cell.figures.iops:,.0f}"
 
 
 def _show_findings(found: Assessment) -> None:
