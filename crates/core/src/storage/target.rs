@@ -48,19 +48,20 @@ pub enum Protocol {
     Iscsi,
     /// `nfs://host/export/path`.
     Nfs,
-    /// `nbd://host[:port]/export`, `nbd+unix:///export?socket=path`, and `nbds://`, with TLS.
+    /// `nbd://host[:port]/export`, `nbd+unix:///export?socket=path`; `nbds://` and `nbds+unix://`, with TLS.
     Nbd,
 }
 
 impl Protocol {
     /// How addresses begin, without regard to case.
-    const SCHEMES: [(&'static str, Self); 6] = [
+    const SCHEMES: [(&'static str, Self); 7] = [
         ("smb", Self::Smb),
         ("iscsi", Self::Iscsi),
         ("nfs", Self::Nfs),
         ("nbd", Self::Nbd),
         ("nbd+unix", Self::Nbd),
         ("nbds", Self::Nbd),
+        ("nbds+unix", Self::Nbd),
     ];
 
     /// Its name.
@@ -154,9 +155,7 @@ impl Misnomer {
             "" => Some(Self::Empty),
             _ if is_placeholder(name) => Some(Self::Placeholder),
             _ if is_drive(name) => Some(Self::Drive),
-            _ if name.starts_with(r"\\.\") || name.starts_with(r"\\?\") => {
-                Some(Self::WindowsDevice)
-            }
+            _ if is_device_of_windows(name) => Some(Self::WindowsDevice),
             _ if name.contains('\0') => Some(Self::Nul),
             _ => None,
         }
@@ -167,6 +166,12 @@ impl Misnomer {
 fn is_placeholder(name: &str) -> bool {
     let digits = name.strip_prefix('*').unwrap_or("");
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `\\.\` or `\\?\` with the name of a device; `\\?\UNC\` begins the long form of a share's path.
+fn is_device_of_windows(name: &str) -> bool {
+    let is_long = name.starts_with(r"\\?\") && !name.starts_with(r"\\?\UNC\");
+    is_long || name.starts_with(r"\\.\")
 }
 
 /// `C:` alone or with a path in the manner of Windows behind it.
@@ -314,6 +319,25 @@ mod tests {
             assert_eq!(remote.protocol, protocol, "{name}");
             let obstacle = target.obstacle().map(|(message, _)| message);
             assert!(obstacle.is_none_or(|it| it.contains(protocol.name())), "{name}");
+        }
+    }
+
+    /// The clients know both forms, but a socket with TLS was taken for a path of this host, and the long
+    /// form of a share's path for a device of Windows.
+    #[test]
+    fn a_socket_with_tls_was_a_path_and_a_long_path_of_a_share_a_device() {
+        for (name, protocol) in [
+            ("nbds+unix:///e?socket=/s&tls-hostname=h", Protocol::Nbd),
+            (r"\\?\UNC\server\share\t.dat", Protocol::Smb),
+        ] {
+            let target = Target::from(name);
+            assert_eq!(target.remote().map(|remote| remote.protocol), Some(protocol), "{name}");
+            #[cfg(feature = "net")]
+            assert_eq!(target.obstacle(), None, "{name}");
+        }
+        for device in [r"\\?\PhysicalDrive0", r"\\?\C:\t.dat"] {
+            let why = Misnomer::WindowsDevice;
+            assert_eq!(Target::from(device), Target::Misnamed { name: device.to_owned(), why });
         }
     }
 
