@@ -135,9 +135,14 @@ impl NetworkUse {
             return "the round trip to the server could not be measured before the load".to_owned();
         };
         let floor = micros(trip.median_ns);
+        // NBD has no request that leaves the storage alone.
+        let (how_far, more) = match &*self.protocol {
+            "NBD" => ("at most", ", with the server's own time for it"),
+            _ => ("about", ""),
+        };
         match self.latency_mean_ns {
             Some(mean_ns) => format!(
-                "of {}, about {} are the network's: so long took {} before the load",
+                "of {}, {how_far} {} are the network's: so long took {} before the load{more}",
                 micros(mean_ns),
                 micros(trip.median_ns.min(mean_ns)),
                 trip.by
@@ -156,9 +161,9 @@ impl NetworkUse {
     }
 }
 
-/// A time in whole microseconds, in words.
+/// A time in whole microseconds, in words, rounded as the tables round theirs.
 fn micros(nanos: u64) -> String {
-    format!("{} µs", nanos.div_ceil(1000))
+    format!("{} µs", (nanos + 500) / 1000)
 }
 
 #[cfg(test)]
@@ -179,6 +184,27 @@ mod tests {
         // A load that was faster than the round trips before it was not faster than the network.
         used.latency_mean_ns = Some(100_000);
         assert_eq!(used.share(), Some(1.0));
+    }
+
+    /// The table said 0.093 ms and the sentence 94 µs, as it rounded up.
+    #[test]
+    fn a_sentence_said_a_microsecond_more_than_its_table() {
+        let (round_trip, latency_mean_ns) = (Some(trip(25_419_100)), Some(26_663_400));
+        let used = NetworkUse { round_trip, latency_mean_ns, ..NetworkUse::default() };
+        let words = used.in_words();
+        assert!(words.starts_with("of 26663 µs, about 25419 µs are"), "{words}");
+    }
+
+    /// An export on a device of 20 ms, over a unix socket: nearly all of the latency was the network's.
+    #[test]
+    fn the_time_of_an_nbd_servers_device_was_all_the_networks() {
+        let by = "a read of 512 bytes at offset 0".to_owned();
+        let round_trip = Some(RoundTrip { by, ..trip(20_000_000) });
+        let (protocol, latency_mean_ns) = ("NBD".to_owned(), Some(21_000_000));
+        let used = NetworkUse { protocol, round_trip, latency_mean_ns, ..NetworkUse::default() };
+        let words = used.in_words();
+        assert!(words.starts_with("of 21000 µs, at most 20000 µs are the network's"), "{words}");
+        assert!(words.ends_with("before the load, with the server's own time for it"), "{words}");
     }
 
     #[test]

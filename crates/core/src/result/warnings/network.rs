@@ -30,9 +30,12 @@ fn retransmits(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
     let ios = counts.read_ios + counts.write_ios;
     let is_many = |count: &u64| *count > 0 && count.saturating_mul(IOS_PER_RETRANSMIT) >= ios;
     let count = used.tcp.map(|tcp| tcp.retransmits).filter(is_many)?;
+    let (segments, seemed) = match count {
+        1 => ("1 segment".to_owned(), "was sent again, as it seemed"),
+        _ => (format!("{} segments", grouped(count)), "were sent again, as they seemed"),
+    };
     let evidence = format!(
-        "{} segments to {} were sent again, as they seemed lost, which adds to latency and takes from rates",
-        grouped(count),
+        "{segments} to {} {seemed} lost, which adds to latency and takes from rates",
         used.server
     );
     let remedy =
