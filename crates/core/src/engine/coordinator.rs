@@ -203,7 +203,7 @@ impl<'a> Coordinator<'a> {
             match reports.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
                 Ok(Report { thread, word }) => {
                     waiting -= 1;
-                    self.watchdog.borrow_mut().has_left(thread);
+                    self.watchdog.borrow_mut().has_left(thread, RealClock.now_ns());
                     failure = failure.or(word.err());
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
@@ -368,6 +368,7 @@ impl<'a> Coordinator<'a> {
             board.tell_rest(self.control.sink);
         }
         let now_ns = RealClock.now_ns();
+        self.watchdog.borrow_mut().end_wait(now_ns);
         let (mut threads, mut outstanding) = (Vec::new(), Vec::new());
         let statistics: Vec<_> = self
             .shared

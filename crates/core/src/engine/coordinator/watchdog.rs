@@ -36,6 +36,8 @@ pub(super) struct Watchdog {
 struct Seen {
     moves: u64,
     since_ns: u64,
+    /// From when on its patience is counted.
+    patient_from_ns: u64,
     was_away: bool,
     has_left: bool,
 }
@@ -47,7 +49,9 @@ impl Watchdog {
 
     /// Begins again for all threads.
     pub(super) fn forgive(&mut self, now_ns: u64) {
-        self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
+        for seen in &mut self.threads {
+            (seen.since_ns, seen.patient_from_ns) = (now_ns, now_ns);
+        }
     }
 
     /// The stretches in which a thread stayed away, on the clock.
@@ -57,22 +61,31 @@ impl Watchdog {
     }
 
     /// A thread has ended.
-    pub(super) fn has_left(&mut self, thread: usize) {
+    pub(super) fn has_left(&mut self, thread: usize, now_ns: u64) {
+        self.enter_away(thread, now_ns);
         self.threads[thread].has_left = true;
     }
 
-    /// The load has ended: who is away has been so until now, whether it comes back or not.
+    /// The load has ended: who is away has been so until now, whether it comes back or not. For its patience
+    /// it begins again.
     pub(super) fn end_load(&mut self, now_ns: u64) {
         (0..self.threads.len()).for_each(|thread| self.enter_away(thread, now_ns));
-        self.forgive(now_ns);
+        self.threads.iter_mut().for_each(|seen| seen.patient_from_ns = now_ns);
     }
 
-    /// Enters the stretch in which a thread is away, if it is long.
+    /// Nobody is waited for any longer: who has not come back is away until now.
+    pub(super) fn end_wait(&mut self, now_ns: u64) {
+        let missing = (0..self.threads.len()).filter(|thread| !self.threads[*thread].has_left);
+        missing.collect::<Vec<_>>().into_iter().for_each(|thread| self.enter_away(thread, now_ns));
+    }
+
+    /// Enters the stretch in which a thread is away, if it is long; what of it was entered before is a part.
     fn enter_away(&mut self, index: usize, now_ns: u64) {
         let Seen { since_ns: from_ns, was_away, .. } = self.threads[index];
         let length_ns = now_ns.saturating_sub(from_ns);
         if was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
             let stretch = (index, from_ns..now_ns);
+            self.stretches.retain(|(other, one)| *other != index || one.start != from_ns);
             keep_longest(&mut self.stretches, stretch, STALLS_MAX, |(_, one)| one.end - one.start);
         }
     }
@@ -98,11 +111,11 @@ impl Watchdog {
             if moves != self.threads[index].moves || self.threads[index].since_ns == 0 {
                 self.enter_away(index, now_ns);
                 let seen = &mut self.threads[index];
-                *seen = Seen { moves, since_ns: now_ns, ..*seen };
+                *seen = Seen { moves, since_ns: now_ns, patient_from_ns: now_ns, ..*seen };
             }
             let seen = &mut self.threads[index];
             seen.was_away = is_away;
-            found.push(is_away && now_ns - seen.since_ns >= limit_ns);
+            found.push(is_away && now_ns - seen.patient_from_ns >= limit_ns);
         }
         found
     }
@@ -157,7 +170,8 @@ mod tests {
     use crate::plan::EngineKind;
 
     fn away_since(from_ns: u64) -> Watchdog {
-        let away = Seen { moves: 1, since_ns: from_ns, was_away: true, has_left: false };
+        let (patient_from_ns, was_away, has_left) = (from_ns, true, false);
+        let away = Seen { moves: 1, since_ns: from_ns, patient_from_ns, was_away, has_left };
         let here = Seen { was_away: false, ..away };
         Watchdog { threads: vec![away, here], stretches: Vec::new() }
     }
@@ -178,6 +192,24 @@ mod tests {
         let (from_ns, length_ns) = (NANOS_PER_SEC, 3 * NANOS_PER_SEC);
         let stall = Stall { thread: 0, target: Some(0), from_ns, length_ns };
         assert_eq!(stalls.longest(), [stall]);
+    }
+
+    /// A server stopped for good, and the run was ended after --io-timeout=2: the measured time ended 4.1 s
+    /// after the last I/O came back, and the stall was one of 2 s that was over.
+    #[test]
+    fn a_stall_that_ended_the_load_was_cut_where_the_wait_for_its_thread_began() {
+        let mut watchdog = away_since(2 * NANOS_PER_SEC);
+        watchdog.end_load(4 * NANOS_PER_SEC);
+        watchdog.end_wait(6 * NANOS_PER_SEC);
+        let found: Vec<_> = watchdog.stretches(0).collect();
+        assert_eq!(found, [&(2 * NANOS_PER_SEC..6 * NANOS_PER_SEC)]);
+        // One that comes back late was away until then.
+        let mut watchdog = away_since(2 * NANOS_PER_SEC);
+        watchdog.end_load(4 * NANOS_PER_SEC);
+        watchdog.has_left(0, 5 * NANOS_PER_SEC);
+        watchdog.end_wait(6 * NANOS_PER_SEC);
+        let found: Vec<_> = watchdog.stretches(0).collect();
+        assert_eq!(found, [&(2 * NANOS_PER_SEC..5 * NANOS_PER_SEC)]);
     }
 
     #[test]
