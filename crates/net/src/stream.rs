@@ -1,13 +1,13 @@
 //! Byte streams that do not block: TCP, unix sockets, and TLS over both.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
-use fathom_sys::socket::{Interest, TcpInfo, Waiter, keep_alive, tcp_info};
+use fathom_sys::socket::{Interest, TcpInfo, Waiter, connect_unix, keep_alive, tcp_info};
 
 use crate::address::{Address, Place};
 use crate::fault::{Fault, FaultKind};
@@ -26,7 +26,7 @@ impl Socket {
     fn connect(place: &Place, deadline: Deadline) -> Result<Self, Fault> {
         match place {
             Place::Socket(path) => {
-                let socket = UnixStream::connect(path);
+                let socket = connect_unix(path, deadline.left()?);
                 let socket =
                     socket.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
                 socket.map(Self::Unix).map_err(|error| Fault::of_io("connecting", &error))
@@ -41,9 +41,15 @@ fn tcp(name: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Fault> {
     let resolved = resolved.map_err(|error| {
         Fault::new(FaultKind::NotFound, format!("the name could not be resolved ({error})"))
     })?;
+    first_that_answers(&resolved.collect::<Vec<_>>(), deadline)
+}
+
+/// One that is silent leaves time for those behind it: a host may have an address of IPv6 that leads nowhere.
+fn first_that_answers(addresses: &[SocketAddr], deadline: Deadline) -> Result<TcpStream, Fault> {
     let mut last = Fault::new(FaultKind::NotFound, "the name has no address");
-    for address in resolved {
-        match connected(&address, deadline) {
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        let share = deadline.left()? / u32::try_from(left).unwrap_or(u32::MAX);
+        match connected(address, share.min(deadline.handshake)) {
             Ok(socket) => return Ok(socket),
             Err(fault) => last = fault,
         }
@@ -51,8 +57,8 @@ fn tcp(name: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Fault> {
     Err(last)
 }
 
-fn connected(address: &std::net::SocketAddr, deadline: Deadline) -> Result<TcpStream, Fault> {
-    let socket = TcpStream::connect_timeout(address, deadline.left()?.min(deadline.handshake));
+fn connected(address: &SocketAddr, within: Duration) -> Result<TcpStream, Fault> {
+    let socket = TcpStream::connect_timeout(address, within);
     let ready = socket.and_then(|socket| {
         // A request waits for nothing: without this, Nagle's algorithm holds it back for an acknowledgement.
         socket.set_nodelay(true)?;
@@ -292,4 +298,28 @@ pub(crate) fn wait(interest: Interest, deadline: Deadline) -> Result<(), Fault> 
     let left = u64::try_from(deadline.left()?.as_nanos()).unwrap_or(u64::MAX);
     let waited = Waiter::default().wait(std::iter::once(interest), Some(left));
     waited.map(drop).map_err(|error| Fault::of_io("waiting", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(100);
+
+    /// The first address of a name that was silent took all of the time, and the second was never tried.
+    #[test]
+    fn a_silent_address_kept_the_others_of_its_name_from_being_tried() {
+        let [silent, lively] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [silent, lively] = [silent, lively].map(|it| (it.local_addr().unwrap(), it));
+        // As many as wait for a server that takes none; whoever comes then gets no answer.
+        let connect = || TcpStream::connect_timeout(&silent.0, MOMENT).ok();
+        let _waiting: Vec<_> = std::iter::from_fn(connect).collect();
+        let addresses = [silent.0, lively.0];
+        let found = first_that_answers(&addresses, Deadline::after(Duration::from_secs(2)));
+        assert_eq!(found.unwrap().peer_addr().unwrap(), lively.0);
+        let none = first_that_answers(&addresses[..1], Deadline::after(MOMENT)).unwrap_err();
+        assert_eq!(none.kind, FaultKind::TimedOut, "{none}");
+    }
 }

@@ -3,6 +3,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -62,6 +68,20 @@ fn timespec(nanos: u64) -> libc::timespec {
     time.tv_sec = (nanos / NANOS_PER_SECOND).try_into().unwrap_or(i32::MAX.into());
     time.tv_nsec = libc::c_long::try_from(nanos % NANOS_PER_SECOND).unwrap_or_default();
     time
+}
+
+/// Connects to a unix socket within a time that is not zero. Where the server's queue of connections is full,
+/// and it takes none of them, only the time for sending ends the wait (`unix_stream_connect` of the kernel).
+pub fn connect_unix(path: &Path, within: Duration) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(within))?;
+    match connect(&socket, &address) {
+        Ok(()) => Ok(socket.into()),
+        Err(rustix::io::Errno::AGAIN) => Err(io::Error::from_raw_os_error(libc::ETIMEDOUT)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What the kernel knows of a TCP connection (`tcp(7)`, `TCP_INFO`).
@@ -161,10 +181,13 @@ fn set_option(
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::os::unix::net::UnixStream;
+    use std::os::unix::net::UnixListener;
 
     use super::super::clock::now_ns;
     use super::*;
+
+    /// Longer than any test takes.
+    const NEVER: Duration = Duration::from_secs(600);
 
     fn to_receive(socket: &impl AsRawFd) -> Interest {
         Interest { descriptor: socket.as_raw_fd(), to_receive: true, to_send: false }
@@ -185,6 +208,23 @@ mod tests {
         (&ours).read_to_end(&mut rest).unwrap();
         // The end of the stream is something to take as well.
         assert!(waiter.wait([to_receive(&ours)].into_iter(), None).unwrap());
+    }
+
+    /// Connecting had no end where a server took nobody any more.
+    #[test]
+    fn a_full_socket_held_whoever_connected_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert_eq!(connect_unix(&path, NEVER).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let server = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&server, 0).unwrap();
+        let mut waits = connect_unix(&path, NEVER).unwrap();
+        let refused = connect_unix(&path, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
+        let (mut taken, _) = server.accept().unwrap();
+        waits.write_all(b"x").unwrap();
+        taken.read_exact(&mut [0]).unwrap();
+        assert!(connect_unix(&path, NEVER).is_ok());
     }
 
     #[test]
