@@ -27,6 +27,9 @@ pub(crate) fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'sta
              no folders"
         }
         Kind::NotFound | Kind::Invalid => "correct the address",
+        Kind::Credentials if !name.has_users() => {
+            "correct tls-certificates and tls-hostname in the address, or the server's certificate"
+        }
         Kind::Credentials => "give the right user and password with --credentials=FILE",
         Kind::Denied if name.has_users() && name.is_of_files() => {
             "give a user who may with --credentials=FILE"

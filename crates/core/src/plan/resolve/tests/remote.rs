@@ -42,6 +42,17 @@ fn a_thread_with_targets_over_the_network_has_their_engine() {
     assert_eq!(target.location.served().expect("it is served").plan.connections, 2);
 }
 
+/// A certificate that nobody vouches for ended with *give the right user and password*, which NBD has not.
+#[test]
+fn a_server_whose_certificate_was_refused_was_to_get_another_password() {
+    let remedy_of = |address: &str| {
+        let name = crate::storage::Target::from(address);
+        super::super::remote::remedy(&name, Kind::Credentials, false)
+    };
+    assert!(remedy_of("nbds://storage/disk").contains("tls-certificates"));
+    assert!(remedy_of("iscsi://storage/iqn.x:y/1").contains("--credentials=FILE"));
+}
+
 #[test]
 fn what_the_server_does_not_take_is_told() {
     for (change, words) in [
