@@ -238,11 +238,13 @@ fn used(other: &OtherProcess) -> f64 {
 }
 
 /// How many CPUs others used: as the CPUs count it in ticks, and no less than the processes that are named,
-/// which are watched for another time.
+/// which are watched for another time. In a short measured time a tick may be longer than all of it: they
+/// cannot have used more CPUs than there are.
 fn used_by_others(cpu: &CpuShares) -> f64 {
     let in_hundredths = |one: &OtherProcess| (used(one) * 100.0).round();
     let named = cpu.most.iter().map(in_hundredths).sum::<f64>() / 100.0;
-    named.max(cpu.others_ns as f64 / cpu.counted_ns.max(1) as f64)
+    let counted = named.max(cpu.others_ns as f64 / cpu.counted_ns.max(1) as f64);
+    counted.min(f64::from(cpu.cpu_count))
 }
 
 /// How much of a CPU others used, on a CPU that was busy for so many percent.

@@ -272,6 +272,13 @@ fn threads_wait_for_all_of_their_time_at_most() {
     has(&only(&warnings, WarningKind::CpuContended).evidence, &["waited 100.0 % of their time"]);
 }
 
+/// "Other processes used 5.41 of 2 CPUs" was said of a load of some milliseconds, as ticks are longer.
+#[test]
+fn others_used_more_cpus_than_there_are() {
+    let warnings = said(taken(5_410, 1_100), |_| {});
+    has(&only(&warnings, WarningKind::CpuContended).evidence, &["processes used 2.00 of 2 CPUs"]);
+}
+
 /// A spinner on a CPU of the load, whose rate was met all the same.
 #[test]
 fn where_a_rate_was_met_there_is_nothing_to_explain() {
