@@ -127,6 +127,20 @@ fn facts_are_those_that_the_target_tells() {
     assert_eq!(drive_blind(&mut connection, &[torn], 1).failed(), [-22]);
 }
 
+/// A load that writes with two threads had a warning that the server does not promise it.
+#[test]
+fn a_lun_was_said_not_to_show_one_session_what_another_has_written() {
+    let Some(server) = Tgt::start() else { return };
+    let [mut one, mut other] = [server.connect(), server.connect()];
+    assert!(one.facts().can_share, "{:?}", one.facts());
+    for round in 1..=32 {
+        let mut read = [0; 4096];
+        one.write_all_at(8192, &[round; 4096]).unwrap();
+        other.read_exact_at(8192, &mut read).unwrap();
+        assert_eq!(read, [round; 4096]);
+    }
+}
+
 #[test]
 fn reads_give_the_file() {
     let Some(server) = Tgt::start() else { return };

@@ -114,6 +114,8 @@ impl Session {
             self.facts.can_write_through = mode[2] & 0x10 != 0;
         }
         self.facts.can_flush = true;
+        // A LUN is one device with one cache, whichever session a command comes by (SBC-3, 4.15).
+        self.facts.can_share = true;
         let login = self.agreed.login.map_or(String::new(), |login| format!(", {login}"));
         self.facts.dialect = format!("iSCSI, no digests{login}");
         Ok(())
