@@ -248,6 +248,22 @@ fn facts_are_those_that_the_server_tells() {
     assert!(all == pattern(0, 3 << 20));
 }
 
+/// Looking at what it held failed at its end, with the advice to use an account that may read it.
+#[test]
+fn an_export_whose_size_is_no_multiple_of_its_block_could_not_be_looked_at() {
+    if is_missing() {
+        return;
+    }
+    let policy = "blocksize-minimum=4096 blocksize-preferred=8192 blocksize-maximum=65536";
+    let policy: Vec<_> = policy.split(' ').collect();
+    let plugin = [&["memory", "1049000", "blocksize-error-policy=error"][..], &policy].concat();
+    let server = Server::unix(&["--filter=blocksize-policy"], &plugin);
+    let mut connection = server.connect();
+    let bytes = connection.facts().size_bytes;
+    assert_eq!(bytes, 1_048_576);
+    connection.read_exact_at(bytes - 4096, &mut [0; 4096]).unwrap();
+}
+
 #[test]
 fn exports_are_chosen_by_name_and_wrong_names_are_told_the_right_ones() {
     if is_missing() {

@@ -32,6 +32,8 @@ pub(super) fn negotiate(address: &Address, settings: &Settings) -> Result<Negoti
     let is_structured = talk.ask_plain(option::STRUCTURED_REPLY)?;
     let mut facts = talk.go(&address.export)?;
     check(&facts)?;
+    // What lies behind the last whole block no request reaches.
+    facts.size_bytes -= facts.size_bytes % u64::from(facts.block_bytes_min);
     facts.encryption = encryption;
     let replies = if is_structured { "structured" } else { "simple" };
     facts.dialect = format!("NBD newstyle, {replies} replies");
@@ -277,9 +279,10 @@ fn no_such_export(export: &str, listed: &[String]) -> Fault {
 
 fn refusal(kind: u32, said: &str) -> Fault {
     let (kind, text) = match kind {
-        reply::TLS_REQUIRED => {
-            (FaultKind::Denied, "the server wants TLS: begin the address with nbds://")
-        }
+        reply::TLS_REQUIRED => (
+            FaultKind::Denied,
+            "the server wants TLS: begin the address with nbds:// or nbds+unix://",
+        ),
         reply::POLICY => (FaultKind::Denied, "the server does not allow it to this client"),
         reply::SHUTDOWN => (FaultKind::Disconnected, "the server is shutting down"),
         reply::PLATFORM => (FaultKind::Unsupported, "the server's platform cannot do it"),
