@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom import InvalidRequestError, RefusedError, Result
+from fathom.fleet import identity
 from fathom.fleet.address import FleetAddress, host_and_port, in_brackets, listening_place
 from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.clocks import ClockOffset, best_offset
@@ -186,6 +187,24 @@ def test_two_hosts_never_write_one_device() -> None:
             refuse_two_writers(sharings({0: disk, 1: other}), ["a", "b"], machines)
     refuse_two_writers(sharings({0: read, 1: read}), ["a", "b"], machines)
     assert sharings({0: disk, 1: _told("disk naa.6", writes=True)}) == []
+
+
+@pytest.mark.parametrize(
+    "address", [r"\\localhost\s\f", r"\\127.0.0.1\s\f", r"\\?\UNC\localhost\s\f"]
+)
+def test_the_share_of_each_host_itself_was_one_file_of_all(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each host has a server of its own there, and measured a part of its file only."""
+    found = []
+    for machine in ("1", "2"):
+        monkeypatch.setattr(identity, "machine_id", lambda machine=machine: machine)
+        explained = {"targets": [{"path": address, "kind": "network"}]}
+        monkeypatch.setattr(identity, "explain", lambda *_, told=explained, **__: told)
+        asked = fathom.parse(["-d1", "x.dat"]).to_json()
+        told = identity.explained_targets(asked, overwrite=False, allow_write=[])
+        found.append(told["targets"][0]["identity"])
+    assert found[0] != found[1]
 
 
 def test_a_file_that_is_written_is_shared_between_machines_and_not_within_one() -> None:

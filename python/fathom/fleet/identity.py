@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explained_targets", "machine_id"]
 
-_WITHIN = re.compile(r"\+unix://|//([^/@]*@)?(localhost|127\.|\[::1\])", re.IGNORECASE)
+_WITHIN = re.compile(
+    r"\+unix://|(//([^/@]*@)?|\\\\(\?\\UNC\\)?)(localhost|127\.|\[::1\])", re.IGNORECASE
+)
 
 
 def machine_id() -> str:
