@@ -212,7 +212,7 @@ mod tests {
 
     /// Connecting had no end where a server took nobody any more.
     #[test]
-    fn a_full_socket_held_whoever_connected_for_ever() {
+    fn a_full_socket_held_whoever_connected_without_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         assert_eq!(connect_unix(&path, NEVER).unwrap_err().kind(), io::ErrorKind::NotFound);
