@@ -57,7 +57,7 @@ fn cpu_set(tree: &Tree, folders: &[String]) -> Option<Finding> {
     Some(Finding::slow(
         "control group: CPU",
         format!("{folder} allows {count} of {online} CPUs: {}.", cpus.trim()),
-        "Give the group more of them: cpuset.cpus (with Docker --cpuset-cpus).",
+        "Give the group more of them: cpuset.cpus (Docker calls it cpuset-cpus).",
     ))
 }
 
