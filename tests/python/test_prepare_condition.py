@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom import InvalidRequestError, RefusedError
 from fathom._permission import Permission
+from fathom.cli.commands import _prepare_do
 from fathom.experiments.prepare import (
     Asked,
     Meter,
@@ -297,3 +298,26 @@ def test_the_command_runs_rounds_of_a_real_load(tmp_path: Path) -> None:
     assert command("prepare", "condition", str(path)).returncode == 3
     assert command("prepare", "condition", "--wipc", "-w100", str(path)).returncode == 3
     assert command("prepare", "condition", "--wdpc", "-w101", str(path)).returncode == 3
+
+
+def test_the_load_behind_a_writing_that_was_interrupted_was_forgotten(
+    sqlite: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*_given: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    one, other = tmp_path / "x.dat", tmp_path / "y.dat"
+    for path in (one, other):
+        path.write_bytes(os.urandom(MIB))
+    monkeypatch.setattr(_prepare_do, "run_writing", interrupted)
+    asked = Permission(overwrite=True)
+    doing = _prepare_do.Conditioning(sqlite, asked, ["iops"], as_json=False)
+    doing.plan(["-b4K", "-r", "-w100", str(one), str(other)], wipc=True, wdpc=True)
+    with pytest.raises(KeyboardInterrupt):
+        doing.run()
+    follows = [f"--wipc {other}", f"--wdpc -b4K -r -w100 {one} {other}"]
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"note: not begun yet: fathom prepare condition {words}" for words in follows]

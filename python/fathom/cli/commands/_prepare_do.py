@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from contextlib import contextmanager
@@ -208,6 +209,7 @@ class Conditioning:
         self._targets: list[preparing.TargetFacts] = []
         self._estimates: dict[str, preparing.Estimate] = {}
         self._kinds: list[str] = []
+        self._rest: list[str] = []
 
     @property
     def has_store(self) -> bool:
@@ -221,6 +223,7 @@ class Conditioning:
     def plan(self, rest: list[str], *, wipc: bool, wdpc: bool) -> None:
         """Read targets or a load; nothing is opened for writing."""
         self._kinds = [kind for kind, wanted in (("wipc", wipc), ("wdpc", wdpc)) if wanted]
+        self._rest = rest
         if wdpc:
             self._loads = _loads(rest)
             paths = load_targets([arguments for _, arguments in self._loads])
@@ -280,13 +283,26 @@ class Conditioning:
         store = self._store
         assert store is not None, "without a store, it is only foreseen"  # noqa: S101 - Of ours.
         if "wipc" in self._kinds:
-            for target in self._targets:
+            for number, target in enumerate(self._targets, start=1):
                 planned = preparing.plan_precondition(store, target.path, self._permission)
-                done.append(self._done(run_writing, planned))
+                with self._naming_what_follows(self._targets[number:]):
+                    done.append(self._done(run_writing, planned))
         if "wdpc" in self._kinds:
             planned = preparing.plan_settling(store, self._loads, self._metrics)
             done.append(self._done(run_settling, planned))
         return done
+
+    @contextmanager
+    def _naming_what_follows(self, targets: list[preparing.TargetFacts]) -> Iterator[None]:
+        """Say what is not begun yet where writing ends early: who resumes ends what was begun."""
+        follows = [shlex.join(["--wipc", *(one.path for one in targets)])] if targets else []
+        follows += [shlex.join(["--wdpc", *self._rest])] if "wdpc" in self._kinds else []
+        try:
+            yield
+        except (fathom.FathomError, KeyboardInterrupt):
+            for one in follows:
+                typer.echo(f"note: not begun yet: fathom prepare condition {one}", err=True)
+            raise
 
     def _done(self, run: Callable[..., dict[str, object]], planned: int) -> dict[str, object]:
         return run(self._store, planned, self._permission, as_json=self._as_json)
