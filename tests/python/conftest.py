@@ -150,8 +150,14 @@ def _own_store(_own_stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _own_stores / str(next(_numbers))
     folder.mkdir()
     monkeypatch.setenv("FATHOM_STORE", str(folder / "store.sqlite"))
-    # A process takes each store that it opens as its own until it ends, and these are hundreds.
-    monkeypatch.setattr(own_stores, "_noted", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_stores_of_others() -> Iterator[None]:
+    """Forget the stores of other tests: a process takes each that it opens as its own for good."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_stores, "_noted", {})
+        yield
 
 
 @pytest.fixture
