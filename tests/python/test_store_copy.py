@@ -314,6 +314,19 @@ def test_the_newest_runs_were_missing_where_a_store_was_read_by_a_link(
     assert "newest" in done.stdout
 
 
+def test_a_store_in_a_folder_whose_name_is_no_text_was_not_read_by_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    fill(str(tmp_path / "there.sqlite"), 5)
+    (tmp_path / "there.sqlite").rename(folder / "there.sqlite")
+    (tmp_path / "link.sqlite").symlink_to(folder / "there.sqlite")
+    monkeypatch.setattr(_database, "_is_writable", lambda _path: False)
+    with Store(tmp_path / "link.sqlite", make=False) as reader:
+        assert reader.runs.count()
+
+
 def test_who_may_only_read_never_saw_what_was_saved_later(
     shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -400,7 +400,7 @@ def _reading_address(path: Path) -> str:
     """
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
-    return f"file:{quote(str(path))}?mode=ro" + ("" if has_log else "&immutable=1")
+    return f"file:{quote(os.fsencode(path))}?mode=ro" + ("" if has_log else "&immutable=1")
 
 
 def _address(path: Path, **how: str) -> URL:
