@@ -248,6 +248,25 @@ def test_a_store_named_by_a_link_lost_its_link_and_stayed(tmp_path: Path) -> Non
     assert whole(there) == before
 
 
+def test_a_move_removed_a_store_that_another_had_just_made_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old.sqlite"
+    with Store(old) as store:
+        store.runs.save(RESULT, ["x"])
+    remove = moving._remove
+
+    def removed(file: Path) -> None:
+        remove(file)
+        with Store(old) as store:
+            store.runs.save(RESULT, ["x"], label="next")
+
+    monkeypatch.setattr(moving, "_remove", removed)
+    move_store(old, tmp_path / "new.sqlite")
+    with Store(old, make=False) as store:
+        assert [run.label for run in store.runs.list(limit=9)] == ["next"]
+
+
 def test_a_run_was_saved_into_a_store_that_a_move_had_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,7 +72,9 @@ def move_store(
                 found = _copied(source, target)
             if old is not None and named is not None:
                 _remove(old)
-                named.unlink(missing_ok=True)
+                # By any other name another process may have made a store there already.
+                if named.is_symlink():
+                    named.unlink()
             return found
     except sqlite3.Error as error:
         raise StoreError(f"{old} cannot be moved: {error}; it stays as it was") from error
