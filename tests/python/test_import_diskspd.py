@@ -347,6 +347,12 @@ def test_a_name_that_diskspd_does_not_escape_was_refused(tmp_path: Path) -> None
         read_source(text.replace("R&D", "R&D;").encode())
 
 
+def test_a_name_that_was_quoted_as_a_whole_was_escaped_once_more() -> None:
+    text = XML.replace("<Path>t.dat</Path>", "<Path><![CDATA[R&D.dat]]></Path>")
+    (found,) = read_source(text.encode()).results
+    assert [one.path for one in found.targets] == ["R&D.dat"]
+
+
 @pytest.mark.parametrize(
     ("declared", "encoding"),
     [("utf-16", "utf-16"), ("windows-1252", "cp1252"), ("ISO-8859-1", "latin-1")],

@@ -8,9 +8,10 @@ __all__ = ["well_formed"]
 
 # The name of an unknown power scheme stands in an attribute, and names of files between tags.
 _BRACKETS = re.compile(r'="<([^"<>]*)>"')
-_AMPERSAND = re.compile(r"&(?![A-Za-z]\w{0,30};|#\w{1,8};)")
+# Sections of CDATA are to be taken as they are.
+_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?\]\]>)|&(?![A-Za-z]\w{0,30};|#\w{1,8};)", re.DOTALL)
 
 
 def well_formed(text: str) -> str:
     """Return a result in which what DiskSpd 2.2 does not escape is escaped."""
-    return _BRACKETS.sub(r'="&lt;\1&gt;"', _AMPERSAND.sub("&amp;", text))
+    return _BRACKETS.sub(r'="&lt;\1&gt;"', _AMPERSAND.sub(lambda found: found[1] or "&amp;", text))
