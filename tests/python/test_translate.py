@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -395,6 +396,15 @@ def test_a_profile_that_powershell_redirected_was_no_text(tmp_path: Path, encodi
     done = commands.command("translate", "--to", "diskspd", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("-W5 'größe.dat'\n")
+
+
+def test_many_blank_lines_of_utf_16_took_minutes(tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_bytes((" " * 200_000 + "\n[job]\nrw=read\nfilename=x.dat\n").encode("utf-16"))
+    began_s = time.monotonic()
+    done = commands.command("translate", "--to", "diskspd", path)
+    assert time.monotonic() - began_s < 30
+    assert done.stdout.endswith(" x.dat\n")
 
 
 def test_a_profile_of_a_declared_code_page_was_no_text(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _MOST_MIB = 16
 # What an editor may have put before the first word.
 _BEFORE_TEXT = "\ufeff \t\r\n"
 # The first "<" of UTF-8 or UTF-16, with a mark or without.
-_IS_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:[ \t\r\n]\0?|\0[ \t\r\n])*\0?<")
+_IS_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:[ \t\r\n]\0?|\0[ \t\r\n])*+\0?<")
 
 
 class FormChoice(StrEnum):
