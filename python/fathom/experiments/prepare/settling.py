@@ -82,7 +82,8 @@ def plan_settling(
     if len({*names}) < len(names):
         double = next(one for one in names if names.count(one) > 1)
         raise InvalidRequestError(
-            f"two loads are named {double!r}, and rounds know loads by their names: give each its own"
+            f"two loads are named {double!r}, and rounds know loads by their names: give each its "
+            "own"
         )
     wrong = [one for one in metrics if one not in _FIGURES]
     if wrong or not metrics or not loads:
