@@ -45,7 +45,8 @@ def scrolled(page: Page, left: int) -> list[int]:
     page.evaluate(f"{_PLACE}.scrollLeft = {left}")
     page.wait_for_timeout(_SETTLED_MS)
     beside = "document.querySelector('.beside').textContent.split(' ')[0]"
-    return page.evaluate(f"[{_PLACE}.scrollLeft, {_PLACE}.clientWidth, +{beside}]")
+    found: list[int] = page.evaluate(f"[{_PLACE}.scrollLeft, {_PLACE}.clientWidth, +{beside}]")
+    return found
 
 
 def test_a_table_went_back_to_its_start_after_each_press_of_a_key(browser: Browser) -> None:
