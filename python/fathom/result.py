@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from fathom._beneath import Origin
 from fathom._fathom import FathomError, sum_histograms
 from fathom._faults import Fault, OutstandingIo
 from fathom._frames import Columns, Row, Tabular
+from fathom._ranks import rank_of
 from fathom._result_rows import (
     INTERVALS,
     LATENCIES,
@@ -52,7 +52,6 @@ _RENAMED_KINDS = {"stood_still": "suspended"}
 # The histogram's layout and the rule of ranks are those of the engine (measure/latency.rs), so that
 # both faces name the same percentiles.
 _SUB_BUCKET_BITS = 10
-_RANK_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Latency:
         """
         if not 0 <= quantile <= 1:
             raise ValueError(f"a quantile is from 0 to 1, not {quantile}")
-        rank = _rank(quantile, self.count)
+        rank = rank_of(quantile, self.count)
         if rank <= 1:
             return self.min_ns
         if rank >= self.count:
@@ -132,13 +131,6 @@ class Latency:
     def _ranks(self) -> tuple[list[int], list[int]]:
         """Return the lower ends of the buckets in nanoseconds, and the I/Os up to each bucket."""
         return [*self.buckets], [*accumulate(self.buckets.values())]
-
-
-def _rank(quantile: float, count: int) -> int:
-    """Return ceil(quantile * count) without the error of a product a hair above a whole number."""
-    exact = quantile * count
-    nearest = round(exact)
-    return nearest if abs(exact - nearest) < _RANK_ERROR * max(exact, 1) else math.ceil(exact)
 
 
 def _bucket_width_ns(lower_ns: int) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom._digits import beside_limit
 from fathom.experiments.figure_words import FIGURES, MOST_FIT, MOST_RANGE
+from fathom.units import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +47,7 @@ def is_steady_words(*, is_steady: bool) -> str:
 
 
 def _names(figures: Mapping[str, object]) -> str:
-    *most, last = (FIGURES.get(name, name) for name in figures)
-    return f"{', '.join(most)} and {last}" if most else last
+    return listed([FIGURES.get(name, name) for name in figures])
 
 
 def _broken_words(name: str, one: WindowCheck) -> str:

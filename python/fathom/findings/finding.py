@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.findings.causes import NOTHING
 from fathom.findings.observed import Confidence, Noticed
-from fathom.units import counted
+from fathom.units import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -127,5 +127,4 @@ def numbers_words(numbers: Sequence[int]) -> str:
             parts.append(f"{group[0]} to {group[-1]}")
         else:
             parts += [str(one) for one in group]
-    head, last = ", ".join(parts[:-1]), parts[-1]
-    return f"run{'s' if len(numbers) > 1 else ''} {head + ' and ' if head else ''}{last}"
+    return f"run{'s' if len(numbers) > 1 else ''} {listed(parts)}"

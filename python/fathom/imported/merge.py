@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
+from fathom._ranks import rank_of
 from fathom.imported.model import ImportedDirection, ImportedLatency
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["known_percentile_ns", "merged", "percentile_ns"]
 
-_RANK_ERROR = 1e-9
 _Number = TypeVar("_Number", int, float)
 
 
@@ -130,10 +130,7 @@ def percentile_ns(histogram: Mapping[int, int], percent: float) -> float:
 
     fio reads its percentiles in the same way (stat.c, ``calc_clat_percentiles``).
     """
-    exact = percent / 100 * sum(histogram.values())
-    nearest = round(exact)
-    # A product a hair above a whole number is that number.
-    rank = nearest if abs(exact - nearest) < _RANK_ERROR * max(exact, 1) else math.ceil(exact)
+    rank = rank_of(percent / 100, sum(histogram.values()))
     seen = 0
     value_ns = 0
     for value_ns, count in sorted(histogram.items()):  # noqa: B007 - The last is the greatest.

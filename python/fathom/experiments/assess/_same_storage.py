@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.units import listed
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fathom.experiments.assess.session import TargetCells
 
@@ -20,7 +22,7 @@ def one_target(plans: Sequence[TargetCells], names: Sequence[str], places: Seque
     found = {plans[at].target.identity for at in places}
     if len(places) < _PAIR or len(found) > 1 or not all(found):
         return ""
-    words = _and(names[at] for at in places)
+    words = listed([names[at] for at in places])
     return (
         f"No comparison: {words} are one {_WHAT[plans[places[0]].target.kind]}, so that what "
         "differs between them is noise."
@@ -46,12 +48,12 @@ def shared_devices(plans: Sequence[TargetCells], names: Sequence[str]) -> list[s
             by_identity.setdefault(one.target.identity, []).append(at)
     same = [places for places in by_identity.values() if len(places) > 1]
     for places in same:
-        words = _and(names[at] for at in places)
+        words = listed([names[at] for at in places])
         what = _WHAT[plans[places[0]].target.kind]
         notes.append(f"{words} are one {what}: what differs between them is noise.")
     for device, who in _shared(plans):
         if [*who] not in same:
-            words = _and(names[at] for at in who)
+            words = listed([names[at] for at in who])
             notes.append(f"{words} lie on one device, {device}: they share what it can do.")
     return notes
 
@@ -78,8 +80,3 @@ def _devices(plan: TargetCells) -> list[str]:
             names = [layer["name"] for layer in layers if layer["kind"] != "file_system"]
             return list(dict.fromkeys(names))
     return []
-
-
-def _and(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import Noticed, Rule
-from fathom.units import NS_PER_S
+from fathom.units import NS_PER_S, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +73,7 @@ def _failed(span: TimeSpan) -> str:
 def _counts(**ios: int) -> str:
     """Return counts by their nouns in words, without those that are 0."""
     told = [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in ios.items() if count]
-    *head, last = told or [""]
-    return f"{', '.join(head)} and {last}" if head else last
+    return listed(told or [""])
 
 
 RULE = Rule(

@@ -7,7 +7,6 @@ upper of the two percentiles between which it lies, so that those that DiskSpd t
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._permission import options_and_names
+from fathom._ranks import rank_of
 from fathom.errors import InvalidRequestError
 from fathom.tools._process import told_by
 from fathom.tools.diskspd._well_formed import well_formed
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["DiskspdExe", "find_diskspd"]
 
 _PERCENT = 100.0
-_HAIR = 1e-9
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _VERSION = re.compile(r"version (\d[\w.-]*)|\((Fathom)\) (\d[\w.-]*)")
 # Long options that only tell our engine when to end, or what may be overwritten.
@@ -202,7 +201,8 @@ def _histogram(
     buckets: dict[int, int] = {}
     before = 0
     for percent, value_ns in known:
-        until = _covered(min(percent, _PERCENT), ios)
+        # As many as our histograms count up to a percentile.
+        until = rank_of(min(percent, _PERCENT) / _PERCENT, ios)
         if until > before:
             lower_ns = _lower(value_ns)
             buckets[lower_ns] = buckets.get(lower_ns, 0) + until - before
@@ -224,13 +224,6 @@ def _histogram(
         "bucket_lower_ns": [lower for lower, _ in filled],
         "bucket_counts": [count for _, count in filled],
     }
-
-
-def _covered(percent: float, ios: int) -> int:
-    """Return how many I/Os a percentile covers, as our histograms count them."""
-    exact = percent / _PERCENT * ios
-    nearest = round(exact)
-    return nearest if abs(exact - nearest) < _HAIR * max(exact, 1) else math.ceil(exact)
 
 
 def _lower(value_ns: int) -> int:
