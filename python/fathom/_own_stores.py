@@ -15,8 +15,10 @@ from fathom import _packages
 from fathom.errors import RefusedError
 
 __all__ = [
+    "BESIDE_STORES",
     "ENVIRONMENT",
     "default_store",
+    "file_number",
     "is_nearly_an_address",
     "is_own_store",
     "note_store",
@@ -26,7 +28,9 @@ __all__ = [
 
 ENVIRONMENT = "FATHOM_STORE"
 # https://sqlite.org/tempfiles.html
-_BESIDE = ("", "-wal", "-shm", "-journal")
+BESIDE_STORES = ("-wal", "-shm", "-journal")
+"""The ends of the names of what SQLite keeps beside a file."""
+_ENDS = ("", *BESIDE_STORES)
 
 # What is meant for an address of a database and is none, so that it would be taken for a file: a
 # slash or colon too few, a user's name with a password, parameters of libpq.
@@ -91,19 +95,19 @@ def is_own_store(path: str | os.PathLike[str]) -> bool:
 
 
 def _store_of(path: str | os.PathLike[str]) -> str | None:
-    wanted, number = os.path.realpath(path), _number(path)
+    wanted, number = os.path.realpath(path), file_number(path)
     for store in own_stores():
         for named in dict.fromkeys((store, os.path.realpath(store))):
-            for beside in (f"{named}{end}" for end in _BESIDE):
+            for beside in (f"{named}{end}" for end in _ENDS):
                 # A path that leads nowhere is compared by its name alone.
-                is_same = number is not None and number == _number(beside)
+                is_same = number is not None and number == file_number(beside)
                 if is_same or os.path.realpath(beside) == wanted:
                     return store
     return None
 
 
-def _number(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return what tells a file from all others, or None where there is none."""
+def file_number(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what tells a file from all others, of the same name too; None where there is none."""
     try:
         found = Path(path).stat()
     except OSError:

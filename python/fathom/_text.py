@@ -7,6 +7,7 @@ may hold a password, which is shown by nothing; and half of a character is no te
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 __all__ = [
+    "encoding_of",
     "has_half",
     "is_secret",
     "json_of",
@@ -34,6 +36,12 @@ _COMMANDS = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _LINE = re.compile("[\t\n]")
+# Windows PowerShell redirects output into files of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 _HALF = re.compile("[\ud800-\udfff]")
 # A half that stands in JSON as an escape.
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
@@ -51,6 +59,11 @@ _VALUE = re.compile(
 )
 # A password may itself hold an @: the last one of the word ends it.
 _USER = re.compile(r"(?P<before>\b[\w+.-]+://[^\s:/?#@'\"]*:)(?P<value>[^\s'\"]*)(?=@)")
+
+
+def encoding_of(data: bytes) -> str:
+    """Return the encoding of a text by the mark that it begins with; without one, UTF-8."""
+    return next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")
 
 
 def has_half(text: str) -> bool:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fathom._files import read_bytes
+from fathom._text import encoding_of
 from fathom.clusters.model import ClusterError, Found
 from fathom.clusters.pacemaker import is_json_lines, read_journal, read_log, read_state
 from fathom.clusters.windows import objects_of, read_clixml, read_evtx, read_objects
@@ -18,7 +19,6 @@ __all__ = ["read_source", "read_text_of"]
 
 _MOST_MIB = 512
 _EVTX = b"ElfFile\0"
-_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _OF_CLUSTERS = ("Result of ", "pacemaker", " state is now ")
 
 
@@ -75,5 +75,4 @@ def read_text_of(data: bytes, cluster: str, newest: datetime) -> Found:
 
 
 def _decoded(data: bytes) -> str:
-    name = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
-    return data.decode(name, errors="replace")
+    return data.decode(encoding_of(data), errors="replace")

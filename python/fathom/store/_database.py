@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from fathom._extras import install_line, missing_of
 from fathom._files import check_regular
+from fathom._own_stores import file_number
 from fathom._text import without_secrets
 from fathom.store._look import Look
 from fathom.store._revision import VERSION_TABLE
@@ -169,7 +170,7 @@ class Database:
                     # It had the lock, and no room for a first page: nor has anybody else.
                     if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
                         raise
-                if _file_number(self.name) == self._made and not path.stat().st_size:
+                if file_number(self.name) == self._made and not path.stat().st_size:
                     path.unlink()
 
     def _sqlite(self, url: URL) -> Engine:
@@ -254,8 +255,8 @@ class Database:
 
         SQLite would go on with a file that nobody can reach any more, and save runs into it.
         """
-        opened = connection.info.setdefault(_FILE, _file_number(self.name))
-        if opened != _file_number(self.name):
+        opened = connection.info.setdefault(_FILE, file_number(self.name))
+        if opened != file_number(self.name):
             raise StoreError(
                 f"the store {self.name} was removed or replaced while it was in use: put it back, "
                 "or name another store with --store"
@@ -425,12 +426,3 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - 
     connection.execute("PRAGMA page_size = 2048")
     # A saved run survives a power cut; one flush a run costs nothing.
     connection.execute("PRAGMA synchronous = FULL")
-
-
-def _file_number(path: str) -> tuple[int, int] | None:
-    """Return what tells this file from another of the same name."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fathom._text import encoding_of
 from fathom.imported.errors import ImportFormatError, UnknownFormatError
 from fathom.tools._own_json import looks_like_own_json, parsed_json, read_own_json
 from fathom.tools.crystaldiskmark.read import (
@@ -115,7 +116,7 @@ def _unknown(text: str) -> str:
 
 def _utf8(data: bytes) -> bytes:
     """Return a text as UTF-8: Windows PowerShell redirects output into files of UTF-16."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if encoding_of(data) == "utf-16":
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(codecs.BOM_UTF8)
 

@@ -11,7 +11,7 @@ import fathom
 import fathom.store as stores
 from fathom import imported, tools
 from fathom._files import check_regular
-from fathom._own_stores import is_own_store
+from fathom._own_stores import BESIDE_STORES, is_own_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,6 @@ __all__ = ["STDIN", "Imported", "import_one"]
 
 STDIN = "-"
 _SQLITE = b"SQLite format 3\0"
-# https://sqlite.org/tempfiles.html
-_BESIDE = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _is_store(name: str) -> bool:
     if not path.is_file():
         return False
     if is_own_store(path):
-        if name.endswith(_BESIDE):
+        if name.endswith(BESIDE_STORES):
             raise imported.UnknownFormatError(
                 "it belongs to a store of results, and holds no result of its own"
             )
