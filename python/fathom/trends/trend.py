@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fathom import _digits
+from fathom._given import as_wrong_request
 from fathom._local_time import DAY, local_words
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
@@ -191,13 +192,15 @@ def find_trend(
     NotFoundError
         If there are no such runs.
     InvalidRequestError
-        If no run of the series has the figure above 0, or the baseline is of another series.
+        If there is no such metric, no run of the series has the figure above 0, or the baseline is
+        of another series.
 
     """
     ids = store.baselines.run_ids(reference)
     if not ids:
         raise InvalidRequestError(f"{reference} has no runs")
-    metric_column(metric)
+    with as_wrong_request():
+        metric_column(metric)
     found = store.runs.series(ids[-1], limit=most)
     runs, values, beyond = parted(found, metric, store.runs.failed_after(found, limit=most))
     levels = _levels(metric, runs, np.array(values))

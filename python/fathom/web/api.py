@@ -14,9 +14,9 @@ from fastapi.security import HTTPBearer
 
 from fathom._finite import json_words
 from fathom.report import gather
-from fathom.trends import DEFAULT_METRIC
+from fathom.trends import DEFAULT_METRIC, find_trend
 from fathom.web.live import TooManyViewersError
-from fathom.web.lookups import experiment_out, findings, run_out, series, trend_of, trend_out
+from fathom.web.lookups import experiment_out, findings, run_out, series, trend_out
 from fathom.web.models import (
     BaselineIn,
     BaselineOut,
@@ -206,7 +206,8 @@ def get_trend(
     number: _Id, served: _Served, metric: _Reference = DEFAULT_METRIC, baseline: _Word = None
 ) -> TrendOut:
     """Find where the series of a run changed."""
-    return trend_out(trend_of(served.store, number, metric, baseline))
+    found = find_trend(served.store, str(number), metric=metric, baseline=baseline or None)
+    return trend_out(found)
 
 
 @router.get("/comparisons", tags=["store"])

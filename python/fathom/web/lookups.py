@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.errors import InvalidRequestError
 from fathom.findings import find
-from fathom.metrics import metric_column
-from fathom.trends import find_trend
 from fathom.web.models import ExperimentOut, FindingOut, RunOut, SeriesOut, TrendOut
 from fathom.web.models import LevelOut as _Level
 
@@ -23,7 +20,6 @@ __all__ = [
     "findings",
     "run_out",
     "series",
-    "trend_of",
     "trend_out",
 ]
 
@@ -100,22 +96,6 @@ def series(store: Store) -> list[SeriesOut]:
     """Return the series with the newest runs."""
     found = store.runs.newest_of_each_series(limit=MOST_SERIES)
     return [SeriesOut(newest=run_out(run), runs=count) for run, count in found]
-
-
-def trend_of(store: Store, number: int, metric: str, baseline: str | None) -> Trend:
-    """Find where the series of a run changed.
-
-    Raises
-    ------
-    InvalidRequestError
-        If there is no such metric.
-
-    """
-    try:
-        metric_column(metric)
-    except ValueError as error:
-        raise InvalidRequestError(str(error)) from error
-    return find_trend(store, str(number), metric=metric, baseline=baseline or None)
 
 
 def trend_out(found: Trend) -> TrendOut:

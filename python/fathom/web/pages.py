@@ -36,9 +36,9 @@ from fathom.report import (
 )
 from fathom.report import picture as drawn_picture
 from fathom.report.style import THEMES
-from fathom.trends import DEFAULT_METRIC, trend_figure
+from fathom.trends import DEFAULT_METRIC, find_trend, trend_figure
 from fathom.units import block_words, rate_words
-from fathom.web.lookups import experiment_out, findings, run_out, series, trend_of
+from fathom.web.lookups import experiment_out, findings, run_out, series
 from fathom.web.security import client_of, session_cookie
 from fathom.web.sessions import Viewer
 from fathom.web.state import Served, served_of, viewer_of
@@ -301,7 +301,7 @@ def trend(
     baseline: _Word = "",
 ) -> HTMLResponse:
     """Show one load on one target over time."""
-    found = trend_of(served.store, number, metric, baseline)
+    found = find_trend(served.store, str(number), metric=metric, baseline=baseline or None)
     figure = trend_figure(found)
     names = [one.name for one in served.store.baselines.list()]
     return _page(
