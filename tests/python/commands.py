@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import fcntl
-import gc
 import importlib
 import marshal
 import os
@@ -235,9 +234,9 @@ def _load() -> None:
         importlib.import_module(found.name)
     for name in _LATER:
         importlib.import_module(name)
-    importlib.import_module("flushes").leave_out()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    haste = importlib.import_module("haste")
+    haste.leave_out_flushes()
+    haste.collect_rarely()
 
 
 def _next(channel: socket.socket) -> Callable[[int], None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pwd
 import shutil
@@ -13,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import flushes
+import haste
 import pytest
 from fathom import _own_stores as own_stores
 from fathom.store import Store
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 # The server refuses to run as root; Debian's package makes the first of these.
 _UNPRIVILEGED = ("postgres", "nobody")
 _numbers = count()
-flushes.leave_out()
+haste.leave_out_flushes()
 # As the command does: the matrices are small, and threads of their own only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -43,11 +42,8 @@ if subprocess.run(_KIND, capture_output=True, text=True, check=False).stdout.str
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector look only at what the tests make, and not at all modules each time."""
-    gc.collect()
-    gc.freeze()
-    # A tenth of all processor time went into looks at what had only just been made.
-    gc.set_threshold(50_000, 20, 20)
+    """Let the collector look only at what the tests make."""
+    haste.collect_rarely()
 
 
 def _binaries() -> Path | None:

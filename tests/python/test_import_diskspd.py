@@ -295,7 +295,7 @@ def test_outstanding_of_a_pool_was_read_where_there_is_none(options: str, outsta
 def test_a_command_line_was_read_by_order_and_dash_alone(
     command: str, load: tuple[int | None, float | None, int | None]
 ) -> None:
-    """Of tables without their parameters the command line alone says what was asked for."""
+    """Of tables without their parameters the command line alone says what was requested."""
     text = (RUNS / "03-plain-read.txt").read_text()
     table = "".join(line for line in text[text.index("Total IO") :].splitlines(keepends=True))
     (found,) = read_source(f"Command Line: {command}\n{table}".encode()).results

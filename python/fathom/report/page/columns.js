@@ -1,7 +1,7 @@
 "use strict";
+// A table that is wider than its place ends at a whole column, and so shows no part of a number. Which
+// columns are beside it, stands below it.
 (() => {
-  // A table that is wider than its place ends at a whole column, and so shows no part of a number. Which
-  // columns are beside it, stands below it.
   // A column that is wider than its place is read in parts, each of which has some words of the last one.
   const parts = (start, end, view) => {
     const found = [start];

@@ -75,8 +75,11 @@ impl Watchdog {
 
     /// Nobody is waited for any longer: who has not come back is away until now.
     pub(super) fn end_wait(&mut self, now_ns: u64) {
-        let missing = (0..self.threads.len()).filter(|thread| !self.threads[*thread].has_left);
-        missing.collect::<Vec<_>>().into_iter().for_each(|thread| self.enter_away(thread, now_ns));
+        for thread in 0..self.threads.len() {
+            if !self.threads[thread].has_left {
+                self.enter_away(thread, now_ns);
+            }
+        }
     }
 
     /// Enters the stretch in which a thread is away, if it is long; what of it was entered before is a part.
