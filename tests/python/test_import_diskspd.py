@@ -239,6 +239,23 @@ def test_whatever_befalls_a_text_each_line_is_accounted_for(data: st.DataObject)
         assert lines[line.number - 1].encode("utf-8", "replace").decode() == line.text
 
 
+def test_a_thread_of_xml_had_no_rate_and_no_latency() -> None:
+    (found,) = read(RUNS / "02-mix-LD-xml.xml").results
+    first, second = (row.directions for row in found.rows)
+    assert (first["read"].ios, first["write"].ios, first["total"].ios) == (24637, 10678, 35315)
+    read_ns, write_ns = first["read"].latency, second["write"].latency
+    assert read_ns is not None
+    assert write_ns is not None
+    assert [milliseconds(read_ns.mean_ns), milliseconds(write_ns.std_ns)] == ["0.056", "0.032"]
+    assert first["total"].latency is None
+    assert [first[name].iops_std for name in ("read", "write", "total")] == [3635.5, 1543, 5178.5]
+    for name in ("read", "write", "total"):
+        whole = getattr(found, name)
+        for field in ("ios", "bytes", "iops", "mib_per_s"):
+            sum_of_threads = sum(getattr(one[name], field) for one in (first, second))
+            assert math.isclose(sum_of_threads, getattr(whole, field))
+
+
 BOMB = b'<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>\n<Results>'
 
 

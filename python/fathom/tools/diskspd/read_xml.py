@@ -204,8 +204,8 @@ def _direction(
     return ImportedDirection(
         ios=ios,
         bytes=size,
-        iops=ios / measured_s if measured_s else None,
-        mib_per_s=size / measured_s / MIB if measured_s else None,
+        iops=_rate(ios, measured_s),
+        mib_per_s=_rate(size / MIB, measured_s),
         iops_std=_number(span, f"Iops/{std}"),
         latency=_latency(span.find("Latency"), name, ios) if ios else None,
     )
@@ -256,9 +256,11 @@ def _operations(
         values.get(_ENDS[1]),
         {percent: value for percent, value in values.items() if percent not in _ENDS},
     )
-    rate = count / measured_s if measured_s else None
     return ImportedDirection(
-        count, _whole(found, "Bytes"), rate, latency=latency if pairs else None
+        count,
+        _whole(found, "Bytes"),
+        _rate(count, measured_s),
+        latency=latency if pairs else None,
     )
 
 
@@ -338,15 +340,37 @@ def _targets(span: _Element, profile: _Element | None) -> tuple[ImportedTarget, 
 
 
 def _rows(span: _Element) -> Iterator[ImportedRow]:
+    measured_s = _number(span, "TestTimeSeconds")
     for thread in span.findall("Thread"):
         for target in thread.findall("Target"):
             parts = {
-                name.lower(): ImportedDirection(
-                    _whole(target, f"{name}Count"), _whole(target, f"{name}Bytes")
-                )
-                for name in ("Read", "Write")
+                name.lower(): _of_target(target, name, measured_s)
+                for name in ("Total", "Read", "Write")
             }
             yield ImportedRow(thread.findtext("Id") or "", target.findtext("Path") or "", parts)
+
+
+def _of_target(target: _Element, name: str, measured_s: float | None) -> ImportedDirection:
+    """Return what one thread did to one target; of reads and writes together XML has no latency."""
+    names = ("IOCount", "BytesCount") if name == "Total" else (f"{name}Count", f"{name}Bytes")
+    ios, size = (_whole(target, one) for one in names)
+    std = "IopsStdDev" if name == "Total" else f"{name}IopsStdDev"
+    mean_ns = nanoseconds(target.findtext(f"Average{name}LatencyMilliseconds") or "")
+    std_ns = nanoseconds(target.findtext(f"{name}LatencyStdev") or "")
+    return ImportedDirection(
+        ios=ios,
+        bytes=size,
+        iops=_rate(ios, measured_s),
+        mib_per_s=_rate(None if size is None else size / MIB, measured_s),
+        iops_std=_number(target, f"Iops/{std}"),
+        latency=ImportedLatency(WHAT, ios, mean_ns, std_ns)
+        if ios and mean_ns is not None
+        else None,
+    )
+
+
+def _rate(amount: float | None, measured_s: float | None) -> float | None:
+    return amount / measured_s if amount is not None and measured_s else None
 
 
 def _series(iops: _Element | None) -> Iterator[ImportedSeries]:
