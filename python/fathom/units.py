@@ -27,6 +27,7 @@ __all__ = [
     "counted",
     "listed",
     "millis",
+    "ms_words",
     "rate_words",
     "size_words",
     "time_words",
@@ -54,6 +55,7 @@ LONGEST_S = 10 * 365 * 24 * 3600
 """Nothing is measured for longer; the engine reads times up to 2^31 s, and takes those for more."""
 
 _LARGE = 100
+_COARSE_MS = 0.01
 _TINY = 1e-4
 _LEAST_TOLD = 1e-7
 _MINUTE_S = 60
@@ -73,6 +75,12 @@ def time_words(time_ns: float, *, micro: str = "us") -> str:
         if time_ns >= unit_ns:
             return f"{rate_words(time_ns / unit_ns)} {unit}"
     return f"{rate_words(time_ns / NS_PER_US)} {micro}"
+
+
+def ms_words(time_ns: float) -> str:
+    """Return a figure in milliseconds: three decimals, or three digits of what is below 10 us."""
+    value_ms = time_ns / NS_PER_MS
+    return rate_words(value_ms) if 0 < value_ms < _COARSE_MS else f"{value_ms:,.3f}"
 
 
 def clock_words(seconds: float) -> str:

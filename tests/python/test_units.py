@@ -14,6 +14,7 @@ from fathom.units import (
     TIMES_S,
     block_words,
     clock_words,
+    ms_words,
     rate_words,
     size_words,
     time_words,
@@ -87,3 +88,8 @@ def test_times_and_rates() -> None:
         "1:01:01",
     ]
     assert [rate_words(one) for one in (7.254, 99.5, 85_312.4)] == ["7.25", "99.5", "85,312"]
+
+
+def test_latencies_below_10_us_were_rounded_to_whole_microseconds_in_tables() -> None:
+    shown = {85_342: "0.085", 8_500: "0.0085", 1_364: "0.00136", 42: "0.000042", 0: "0.000"}
+    assert {time_ns: ms_words(time_ns) for time_ns in shown} == shown

@@ -24,7 +24,7 @@ from fathom.cli.fleet_choice import chosen_fleet, resumed_by, then_resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.runs import console, text_table
 from fathom.engine import load_of
-from fathom.units import NS_PER_MS
+from fathom.units import ms_words
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -130,6 +130,6 @@ def _row(one: ScalePoint) -> list[str]:
         str(one.hosts),
         shown(one.iops, ",.0f"),
         shown(one.mib_per_s, ",.2f"),
-        shown(one.latency_p99_ns, ".3f", NS_PER_MS),
+        "-" if one.latency_p99_ns is None else ms_words(one.latency_p99_ns),
         shown(one.linear_share, ".0f", 0.01),
     ]

@@ -10,7 +10,7 @@ import typer
 from fathom._finite import json_words
 from fathom.cli.views.runs import console, local_time, text_table
 from fathom.experiments.density.outcome import known_share, share_words
-from fathom.units import clock_words, rate_words
+from fathom.units import NS_PER_MS, clock_words, ms_words, rate_words
 
 if TYPE_CHECKING:
     from fathom.experiments.density import Density, DensityPlan, DensityStep
@@ -79,4 +79,4 @@ def _row(step: DensityStep, first: DensityStep) -> list[str]:
 
 
 def _milliseconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None else ms_words(value * NS_PER_MS)

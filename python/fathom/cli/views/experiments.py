@@ -11,7 +11,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from fathom.cli.views.runs import console, plain_text, text_table
-from fathom.units import NS_PER_MS
+from fathom.units import ms_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and name.rpartition("_")[2] == "ns":
-        return f"{value / NS_PER_MS:,.3f}"
+        return ms_words(value)
     return _digits(value) if isinstance(value, float) else str(value)
 
 

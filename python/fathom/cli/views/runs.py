@@ -14,7 +14,7 @@ from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.hosts import host_figures, lost_sentence, overlap_sentence
-from fathom.units import NS_PER_MS, block_words, counted
+from fathom.units import NS_PER_MS, block_words, counted, ms_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,7 +139,7 @@ def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
                 one.name,
                 "-" if total is None else f"{total.iops:,.0f}",
                 "-" if total is None else f"{total.mib_per_s:,.2f}",
-                "-" if latency is None else f"{latency.quantile_ns(0.99) / NS_PER_MS:.3f}",
+                "-" if latency is None else ms_words(latency.quantile_ns(0.99)),
                 "-" if skew_ns is None else f"{skew_ns / NS_PER_MS:.3f}",
                 f"lost: {one.lost}" if one.lost else "the slowest" if slowest else "",
             ]
@@ -179,7 +179,7 @@ def _cells(latency: Latency | None) -> list[str]:
         *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
         latency.max_ns,
     ]
-    return [f"{value / NS_PER_MS:.3f}" for value in values_ns]
+    return [ms_words(value) for value in values_ns]
 
 
 def local_time(unix_s: float | None) -> str:

@@ -13,7 +13,7 @@ from fathom._finite import json_words
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
-from fathom.units import NS_PER_MS, clock_words, counted
+from fathom.units import clock_words, counted, ms_words
 
 if TYPE_CHECKING:
     from fathom.experiments.sweep.experiment import Sweep, SweptCell
@@ -107,6 +107,6 @@ def _latency(cell: SweptCell, name: str) -> str:
     if measured is not None:
         ios = cell.figures.latency_ios if cell.figures is not None else None
         mark = FEW if name == _TAIL and are_few(0.99, ios) else ""
-        return f"{measured / NS_PER_MS:.3f}{mark}"
+        return ms_words(measured) + mark
     estimated = (cell.estimated_latency or {}).get(name)
-    return "-" if estimated is None else f"\N{ALMOST EQUAL TO}{estimated.value_ns / NS_PER_MS:.3f}"
+    return "-" if estimated is None else "\N{ALMOST EQUAL TO}" + ms_words(estimated.value_ns)

@@ -12,7 +12,7 @@ from fathom._finite import json_words
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
-from fathom.units import NS_PER_MS, clock_words, counted
+from fathom.units import NS_PER_MS, clock_words, counted, ms_words
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.plan import TuneForecast, TunePlan
@@ -87,7 +87,7 @@ def _row(point: TunedPoint) -> list[str]:
     figures = point.figures
     half = figures.relative_half_width
     latencies = (figures.latency_mean_ns, figures.latency_p99_ns)
-    mean, tail = ("-" if one is None else f"{one / NS_PER_MS:.3f}" for one in latencies)
+    mean, tail = ("-" if one is None else ms_words(one) for one in latencies)
     few = FEW if are_few(0.99, figures.latency_ios) else ""
     return [
         *load,

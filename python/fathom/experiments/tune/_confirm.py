@@ -19,7 +19,7 @@ import numpy as np
 from fathom._digits import change_words
 from fathom.experiments.tune.knee_search import geometric_mean, load_words
 from fathom.stats import pooled_spread
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, ms_words
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import Goal, KneeSearch, Load
@@ -339,11 +339,11 @@ class Confirming:
 
     def _rival_words(self, rival: Load) -> str:
         """Say of a load which latency and which throughput it has, and against which others."""
-        mine, best = (math.exp(self._latency(one)[0]) / NS_PER_MS for one in (rival, self.best))
+        mine, best = (ms_words(math.exp(self._latency(one)[0])) for one in (rival, self.best))
         return (
             f"{load_words(rival)} has {_change(*self._to_fastest(rival))} against "
-            f"{load_words(self._against(rival))}, and a {self.goal.metric} of {mine:.3f} ms, where "
-            f"{load_words(self.best)} has {best:.3f} ms"
+            f"{load_words(self._against(rival))}, and a {self.goal.metric} of {mine} ms, where "
+            f"{load_words(self.best)} has {best} ms"
         )
 
     def _against(self, load: Load) -> Load:
@@ -445,5 +445,5 @@ def _change(change: float, half: float) -> str:
 
 
 def _millis(middle: float, half: float) -> str:
-    value, low, high = (one / NS_PER_MS for one in _interval(middle, half))
-    return f"{value:.3f} ms ({low:.3f} to {high:.3f})"
+    value, low, high = (ms_words(one) for one in _interval(middle, half))
+    return f"{value} ms ({low} to {high})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fathom._digits import change_words
 from fathom.experiments.tune.knee_search import load_words
 from fathom.stats import GREATEST_ERROR
-from fathom.units import NS_PER_MS, counted
+from fathom.units import NS_PER_MS, counted, ms_words
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import Goal, KneeSearch, Load
@@ -59,7 +59,7 @@ def _none_keeps(search: KneeSearch) -> Reason:
     closest = min(means, key=lambda load: means[load][1])
     words = (
         f"No load that was measured keeps the {_limit(search.goal)}: the least is "
-        f"{means[closest][1] / NS_PER_MS:.3f} ms, at {load_words(closest)}."
+        f"{ms_words(means[closest][1])} ms, at {load_words(closest)}."
     )
     if least not in means:
         words += f" The least load, {load_words(least)}, was not measured and may keep it."

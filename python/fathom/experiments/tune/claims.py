@@ -9,7 +9,7 @@ from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.ending import ended_words
 from fathom.experiments.told_runs import told_runs
-from fathom.units import NS_PER_MS, counted
+from fathom.units import counted, ms_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -172,7 +172,7 @@ def _metric(outcome: TuningOutcome) -> str:
 
 
 def _millis(time_ns: float) -> str:
-    return f"{time_ns / NS_PER_MS:.3f} ms"
+    return f"{ms_words(time_ns)} ms"
 
 
 def _evidence_of(
