@@ -43,12 +43,11 @@ pub(crate) const fn unmix(mut word: u64) -> u64 {
 #[inline]
 pub(crate) fn fill(key: u64, bytes: &mut [u8]) {
     let mut counter = key;
-    let mut words = bytes.chunks_exact_mut(WORD_BYTES);
-    for word in &mut words {
-        word.copy_from_slice(&mix(counter).to_le_bytes());
+    let (words, rest) = bytes.as_chunks_mut();
+    for word in words {
+        *word = mix(counter).to_le_bytes();
         counter = counter.wrapping_add(WRITE_STEP);
     }
-    let rest = words.into_remainder();
     rest.copy_from_slice(&mix(counter).to_le_bytes()[..rest.len()]);
 }
 
@@ -63,9 +62,15 @@ pub(crate) fn fill_grain(key: u64, grain: u64, noise_bytes: usize, bytes: &mut [
     let phase = noise.len() % WORD_BYTES;
     let (head, rest) = rest.split_at_mut(((WORD_BYTES - phase) % WORD_BYTES).min(rest.len()));
     head.copy_from_slice(&repeated[phase..][..head.len()]);
-    for word in rest.chunks_mut(WORD_BYTES) {
-        word.copy_from_slice(&repeated[..word.len()]);
-    }
+    repeat(repeated, rest);
+}
+
+/// Fills `bytes` with a word again and again.
+#[inline]
+pub(crate) fn repeat(word: [u8; WORD_BYTES], bytes: &mut [u8]) {
+    let (words, rest) = bytes.as_chunks_mut();
+    words.fill(word);
+    rest.copy_from_slice(&word[..rest.len()]);
 }
 
 /// The word that is repeated in the grains of a key, of which the lower half counts.
@@ -121,18 +126,21 @@ pub(crate) fn to_word(bytes: &[u8]) -> u64 {
 /// The step that leads from each word of `bytes` to the next, if all whole words are of one chain.
 #[inline]
 pub(crate) fn step_of(bytes: &[u8]) -> Option<u64> {
-    let mut words = bytes.chunks_exact(WORD_BYTES).map(to_word);
-    let (first, second) = (unmix(words.next()?), words.next()?);
-    let step = unmix(second).wrapping_sub(first);
+    let (words, _) = bytes.as_chunks();
+    let [first, second, others @ ..] = words else { return None };
+    let first = unmix(u64::from_le_bytes(*first));
+    let step = unmix(u64::from_le_bytes(*second)).wrapping_sub(first);
     if step != CREATE_STEP && step != WRITE_STEP {
         return None;
     }
     let mut counter = first.wrapping_add(step);
-    let follows = |word: u64| {
+    for word in others {
         counter = counter.wrapping_add(step);
-        word == mix(counter)
-    };
-    words.all(follows).then_some(step)
+        if u64::from_le_bytes(*word) != mix(counter) {
+            return None;
+        }
+    }
+    Some(step)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 use std::io;
 
 use super::data::{Data, read_exact_at};
-use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, unmix};
+use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, repeat, unmix};
 use crate::plan::Reduction;
 
 /// Bytes of a block, which has one key.
@@ -145,19 +145,16 @@ fn fill_block(key: u64, bytes: &mut [u8], reduction: Reduction) {
         let noise_bytes = reduction.incompressible_bytes().min(grain.len());
         let (noise, rest) = grain.split_at_mut(noise_bytes);
         fill_words(&mut state, noise);
-        for word in rest.chunks_mut(8) {
-            word.copy_from_slice(&first[..word.len()]);
-        }
+        repeat(first, rest);
     }
 }
 
 pub(super) fn fill_words(state: &mut u64, bytes: &mut [u8]) {
-    let mut words = bytes.chunks_exact_mut(8);
-    for word in &mut words {
-        word.copy_from_slice(&mix(*state).to_le_bytes());
+    let (words, rest) = bytes.as_chunks_mut();
+    for word in words {
+        *word = mix(*state).to_le_bytes();
         *state = state.wrapping_add(STEP);
     }
-    let rest = words.into_remainder();
     if !rest.is_empty() {
         rest.copy_from_slice(&mix(*state).to_le_bytes()[..rest.len()]);
         *state = state.wrapping_add(STEP);

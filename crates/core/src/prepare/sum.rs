@@ -40,14 +40,21 @@ impl Sum {
     fn and_window(self, file: &File, range: Range<u64>) -> io::Result<Self> {
         let bytes = read(file, range.clone())?;
         let sectors = (range.start..).step_by(SECTOR_BYTES).zip(bytes.chunks(SECTOR_BYTES));
-        let held = sectors.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0));
-        Ok(held.fold(self, |sum, (offset, sector)| {
-            sector.chunks(WORD_BYTES).fold(sum.and(offset), |sum, chunk| {
-                let mut word = [0; WORD_BYTES];
-                word[..chunk.len()].copy_from_slice(chunk);
-                sum.and(u64::from_le_bytes(word))
-            })
-        }))
+        let held = sectors.filter(|(_, sector)| *sector != &[0; SECTOR_BYTES][..sector.len()]);
+        Ok(held.fold(self, |sum, (offset, sector)| sum.and(offset).and_bytes(sector)))
+    }
+
+    fn and_bytes(mut self, bytes: &[u8]) -> Self {
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self = self.and(u64::from_le_bytes(*word));
+        }
+        if rest.is_empty() {
+            return self;
+        }
+        let mut last = [0; WORD_BYTES];
+        last[..rest.len()].copy_from_slice(rest);
+        self.and(u64::from_le_bytes(last))
     }
 
     pub(super) fn of_words(words: impl IntoIterator<Item = u64>) -> Self {

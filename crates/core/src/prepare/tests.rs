@@ -361,6 +361,9 @@ fn a_file_that_another_program_has_open_for_writing_since_the_look_is_not_made_a
     assert_eq!(fs::read(&path).expect("a file"), b"precious");
 }
 
+/// What no disk takes before the first report of progress, which comes after a tenth of a second.
+const LONG_TO_FILL_BYTES: u64 = 1 << 30;
+
 /// What became of a file of `size_bytes` whose filling ended when this had been done, and the error in words.
 fn interrupted(path: &Path, size_bytes: u64, by: &(dyn Fn() + Sync)) -> (Option<Partial>, String) {
     let stop = AtomicBool::new(false);
@@ -407,7 +410,7 @@ fn a_reader_of_a_partial_file_does_not_keep_it() {
     let path = home.path().join("file");
     let reader = Mutex::new(None);
     let read = || *reader.lock().expect("no panic") = Some(File::open(&path).expect("a file"));
-    let (partial, words) = interrupted(&path, 64 << 20, &read);
+    let (partial, words) = interrupted(&path, LONG_TO_FILL_BYTES, &read);
     assert_eq!(partial, Some(Partial::Removed), "{words}");
     assert!(!path.exists());
 }
@@ -425,7 +428,7 @@ fn what_took_the_place_of_a_partial_file_is_never_called_its_own() {
             fs::rename(&path, &old).expect("renamed");
             fs::write(&path, "somebody's").expect("another file");
         };
-        let (partial, words) = interrupted(&path, 64 << 20, &exchange);
+        let (partial, words) = interrupted(&path, LONG_TO_FILL_BYTES, &exchange);
         assert_eq!(partial, Some(Partial::Elsewhere), "{words}");
         assert!(words.contains("not of this run") && !words.contains("by hand"), "{words}");
         assert_eq!(fs::read(&path).expect("it stays"), b"somebody's");
@@ -444,7 +447,7 @@ fn a_partial_file_is_removed_from_the_folder_that_was_held() {
         fs::create_dir(&folder).expect("another folder");
         fs::write(&path, "somebody's").expect("another file");
     };
-    let (partial, words) = interrupted(&path, 64 << 20, &exchange);
+    let (partial, words) = interrupted(&path, LONG_TO_FILL_BYTES, &exchange);
     assert_eq!(partial, Some(Partial::Removed), "{words}");
     assert_eq!(fs::read(&path).expect("it stays"), b"somebody's");
     assert_eq!(fs::read_dir(&moved).expect("the folder").count(), 0);
@@ -455,7 +458,7 @@ fn another_name_of_a_partial_file_keeps_no_data() {
     let home = home();
     let (path, other) = (home.path().join("file"), home.path().join("other"));
     let (partial, words) =
-        interrupted(&path, 64 << 20, &|| fs::hard_link(&path, &other).expect("a link"));
+        interrupted(&path, LONG_TO_FILL_BYTES, &|| fs::hard_link(&path, &other).expect("a link"));
     assert_eq!(partial, Some(Partial::Elsewhere), "{words}");
     assert!(!path.exists());
     assert_eq!(fs::read(&other).expect("it stays"), b"");
