@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 
 import fathom
 import pytest
 from fathom import InvalidRequestError
 from fathom._hanging import must_answer
 from fathom._own_stores import is_own_store
-from fathom._provenance import is_among_devices
+from fathom._provenance import TargetProvenance, is_among_devices, target_provenance
+from fathom.experiments import _same_targets
 from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
 from fathom.fleet.address import FleetAddress
-from fathom.store import Store
+from fathom.store import Store, summary
 from our_data import our_data
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 
@@ -45,6 +45,42 @@ def test_each_target_is_asked_whichever_was_measured_last(tmp_path: Path) -> Non
             look(store, experiment)
         one.unlink()
         look(store, experiment)
+
+
+def test_another_disk_of_the_same_size_was_not_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.dat"
+    disks = TargetProvenance(device_model="M", device_serial="S1, S2")
+    path.write_bytes(our_data(MIB))
+    for place in (summary, _same_targets):
+        monkeypatch.setattr(place, "target_provenance", lambda _: disks)
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment = store.experiments.begin("sweep", "x", {})
+        measured(store, experiment, path)
+        for one in (disks, replace(disks, device_serial="S2, S9"), TargetProvenance()):
+            disks = one
+            look(store, experiment)
+        disks = TargetProvenance(device_model="M", device_serial="S8, S9")
+        words = r"was on the disk with the serial number S1, S2 when e1 .* and is on S8, S9 now"
+        with pytest.raises(InvalidRequestError, match=words):
+            look(store, experiment)
+
+
+def test_a_file_on_another_file_system_was_not_noticed(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory, Store(tmp_path / "s") as store:
+        for folder in (tmp_path, Path(memory)):
+            (folder / "one.dat").write_bytes(our_data(MIB))
+        experiment = store.experiments.begin("sweep", "x", {})
+        place.symlink_to(memory)
+        measured(store, experiment, place / "one.dat")
+        place.unlink()
+        place.symlink_to(tmp_path)
+        if target_provenance(tmp_path).file_system == "tmpfs":
+            pytest.skip("temporary files lie in memory, too")
+        with pytest.raises(InvalidRequestError, match="was on the file system tmpfs when e1 "):
+            look(store, experiment)
 
 
 def test_what_the_experiment_makes_or_changes_itself_is_not_asked(tmp_path: Path) -> None:

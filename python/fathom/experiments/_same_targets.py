@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import shlex
 import stat
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom._processes import current_folder
+from fathom._provenance import target_provenance
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.fleet.address import FLEET_PREFIX, FleetAddress
 from fathom.store.damage import run_damage_told
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["refuse_other_folder", "refuse_other_targets"]
 
 _OF_THIS_HOST = ("file", "block_device")
+_IDENTITY = {
+    "file_system": "the file system",
+    "device_model": "a disk of the model",
+    "device_serial": "the disk with the serial number",
+}
+"""How the columns of a target are named by which it is told from others of its size."""
 # The keys of plans whose words may be targets.
 _NAMING = ("arguments", "a", "b", "loads", "target", "targets")
 
@@ -80,25 +88,28 @@ def _is_of_this_host(run: RunSummary) -> bool:
 
 
 def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
-    """Refuse to go on with targets that have another size than the last complete run of each found.
+    """Refuse to go on with targets that are others than the last complete run of each found.
 
-    What each run makes, what had several sizes before, what other hosts have or serve, and what is
-    gone is not asked. ``runs`` are all that the experiment has, the newest first.
+    Others have another size, file system, or model or serial number of their disks. What each run
+    makes, what had several sizes before, what other hosts have or serve, and what is gone is not
+    asked. ``runs`` are all that the experiment has, the newest first.
 
     Raises
     ------
     InvalidRequestError
-        If a target has another size.
+        If a target is another one.
 
     """
     for run in _last_of_each(runs):
-        for path, then_bytes in _measured(store, run).items():
-            now_bytes = _now_bytes(path)
-            if now_bytes not in (None, then_bytes):
+        for then in _measured(store, run):
+            now = _now(then["path"])
+            change = None if now is None else _change(then, now)
+            if change is not None:
+                before, after = change
                 raise InvalidRequestError(
-                    f"{path} had {then_bytes:,} bytes when e{run.experiment_id} measured it, and "
-                    f"has {now_bytes:,} now: what both show does not belong together. Put it back, "
-                    "or begin another experiment"
+                    f"{then['path']} {before} when e{run.experiment_id} measured it, and {after} "
+                    "now: what both show does not belong together. Put it back, or begin another "
+                    "experiment"
                 )
 
 
@@ -114,33 +125,46 @@ def _last_of_each(runs: Sequence[RunSummary]) -> list[RunSummary]:
     return [run for path, run in found.items() if len(sizes[path]) == 1]
 
 
-def _measured(store: Store, run: RunSummary) -> Mapping[str, int]:
-    """Return the targets of this host that were there before a run, with their sizes in bytes."""
+def _measured(store: Store, run: RunSummary) -> Sequence[Mapping[str, Any]]:
+    """Return the targets of this host that were there before a run, as the store has them."""
     try:
         stored = store.runs.get(run.id)
         with run_damage_told(run.id):
             return _not_made(stored)
     except FathomError:
         # What cannot be read any more is reported where the run itself is shown.
-        return {}
+        return []
 
 
-def _not_made(run: StoredRun) -> Mapping[str, int]:
+def _not_made(run: StoredRun) -> Sequence[Mapping[str, Any]]:
     if run.imported is not None or run.result.raw.get("hosts"):
-        return {}
+        return []
     spans = run.result.raw["request"]["profile"]["time_spans"]
     asked = [target for span in spans for target in span["targets"]]
     made = {one["path"] for one in asked if one["create_bytes"] is not None}
-    return {
-        str(one["path"]): int(one["size_bytes"])
-        for one in run.targets
-        if one["kind"] in _OF_THIS_HOST and one["path"] not in made
-    }
+    return [one for one in run.targets if one["kind"] in _OF_THIS_HOST and one["path"] not in made]
 
 
-def _now_bytes(path: str) -> int | None:
-    """Return the size of a target; None of what is gone, hangs, or cannot be opened."""
+def _now(path: str) -> Mapping[str, Any] | None:
+    """Return the facts of a target; None of what is gone, hangs, or cannot be opened."""
+
+    def look() -> Mapping[str, Any]:
+        return {"size_bytes": size_of(path), **asdict(target_provenance(path))}
+
     try:
-        return within(LOOK_S, f"look at '{path}'", lambda: size_of(path))
+        return within(LOOK_S, f"look at '{path}'", look)
     except (OSError, ValueError, HangingError):
         return None
+
+
+def _change(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return as clauses what a target was and what it is; None if it may be the same one."""
+    sizes = then["size_bytes"], now["size_bytes"]
+    if sizes[0] != sizes[1]:
+        return f"had {sizes[0]:,} bytes", f"has {sizes[1]:,}"
+    for name, words in _IDENTITY.items():
+        before, after = then[name], now[name]
+        # One of several disks that was replaced leaves the target what it is.
+        if before and after and not {*before.split(", ")} & {*after.split(", ")}:
+            return f"was on {words} {before}", f"is on {after}"
+    return None
