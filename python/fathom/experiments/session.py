@@ -251,8 +251,8 @@ class Session:
         Raises
         ------
         InvalidRequestError
-            If it is of another verb, or has nothing left to do, if its target has another size, or
-            a relative name and another folder.
+            If it is of another verb, or has nothing left to do, if its target is another one, or
+            has a relative name and this is another folder.
         NotFoundError
             If the store has no such experiment.
 
