@@ -274,3 +274,31 @@ def test_a_store_in_the_home_folder_was_looked_for_in_this_one(
     given = ("nightly", "--when", "03:30", "--print", "--", "run", "-d1", "-b4K", "-c1M", "x.dat")
     shown = command("schedule", "add", *given, cwd=tmp_path).stdout
     assert f"FATHOM_STORE={tmp_path}/home/lab.sqlite" in shown
+
+
+@pytest.mark.parametrize("when", ["monthly 03:30", "sunny 3:30", "daily 03:30", "every day"])
+def test_a_word_that_begins_as_a_day_was_taken_for_it(when: str, tmp_path: Path) -> None:
+    """``monthly 03:30`` came each Monday; systemd refuses all of these."""
+    with pytest.raises(InvalidRequestError, match="is no time"):
+        planned(tmp_path, "x", when, "run")
+    for day in ("tue", "Tues", "tuesday"):
+        assert planned(tmp_path, "x", f"{day} 3:30", "run").calendar == "Tue *-*-* 03:30:00"
+    assert planned(tmp_path, "x", "daily UTC", "run").calendar == "daily UTC"
+
+
+def test_a_dollar_sign_in_the_path_of_the_program_was_doubled(tmp_path: Path) -> None:
+    program = tmp_path / "a$b%c d"
+    shutil.copy("/bin/true", program)
+    plan = plan_schedule("x", "daily", ["a$b"], program=[str(program)], folder=tmp_path)
+    assert f'ExecStart="{tmp_path}/a$b%%c d" "a$$b"\n' in service_text(plan)
+    paths = write_schedule(plan, tmp_path)
+    if ANALYZE is None:
+        pytest.skip("systemd-analyze is not installed")
+    done = subprocess.run([ANALYZE, "verify", *paths], capture_output=True, text=True, check=False)
+    assert "not executable" not in done.stderr
+
+
+def test_a_list_of_schedules_ended_a_command_at_a_separator_of_lines(tmp_path: Path) -> None:
+    write_schedule(planned(tmp_path, "x", "daily", "run", "a\u2028b\x85c"), tmp_path)
+    (listed,) = written_schedules(tmp_path)
+    assert listed.command == '/bin/echo run "a\u2028b\x85c"'

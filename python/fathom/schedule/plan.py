@@ -20,15 +20,15 @@ __all__ = ["Schedule", "plan_schedule"]
 _MOST_NAME = 64
 # https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html
 _MOST_UNIT = 255
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_LEAST_OF_DAY = 3
 _WORDS = {
     "hourly": ("hourly", "0 * * * *"),
     "daily": ("daily", "0 0 * * *"),
     "weekly": ("weekly", "0 0 * * 1"),
     "monthly": ("monthly", "0 0 1 * *"),
 }
-_CLOCK = re.compile(rf"(?:({'|'.join(_DAYS)})[a-z]* +)?([01]?\d|2[0-3]):([0-5]\d)", re.IGNORECASE)
-_LONG_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_CLOCK = re.compile(r"(?:([a-z]+) +)?([01]?\d|2[0-3]):([0-5]\d)", re.ASCII | re.IGNORECASE)
 _EVENTS = (*_WORDS, "minutely", "yearly", "annually", "quarterly", "semiannually")
 _HOUR = re.compile(r"([01]?\d|2[0-3]):[0-5]?\d(:[0-5]?\d)?")
 # The characters of systemd.time(7), "Calendar events"; what they mean is systemd's to check.
@@ -133,14 +133,17 @@ def _is_no_event(text: str) -> bool:
 
     Who is told now need not look for a timer that never came.
     """
-    if text.isalpha():
-        word = text.lower()
-        return word not in _EVENTS and not any(_is_day(word, day) for day in _LONG_DAYS)
+    first, *others = text.lower().split()
+    if first.isalpha() and not any(first in (day, day[:_LEAST_OF_DAY]) for day in _DAYS):
+        # Of a word for a time, only the time zone can follow.
+        return first not in _EVENTS or any(":" in one or one.isdigit() for one in others)
     return bool(re.fullmatch(r"\d+:\d+(:\d+)?", text)) and not _HOUR.fullmatch(text)
 
 
-def _is_day(word: str, day: str) -> bool:
-    return word in (day, day[:3])
+def _day(word: str) -> int | None:
+    """Return the number of a day of the week by its name or the start of it; None if none has."""
+    found = (number for number, day in enumerate(_DAYS, 1) if day.startswith(word.lower()))
+    return next(found, None) if len(word) >= _LEAST_OF_DAY else None
 
 
 def _times(when: str) -> tuple[str, str | None]:
@@ -150,10 +153,13 @@ def _times(when: str) -> tuple[str, str | None]:
     found = _CLOCK.fullmatch(text)
     if found is not None:
         day, hour, minute = found.groups()
-        number = "*" if day is None else str(_DAYS.index(day.lower()) + 1)
-        calendar = f"*-*-* {int(hour):02}:{minute}:00"
-        calendar = calendar if day is None else f"{day.capitalize()} {calendar}"
-        return calendar, f"{int(minute)} {int(hour)} * * {number}"
+        number = None if day is None else _day(day)
+        calendar, cron = f"*-*-* {int(hour):02}:{minute}:00", f"{int(minute)} {int(hour)} * *"
+        if day is None:
+            return calendar, f"{cron} *"
+        if number is not None:
+            short = _DAYS[number - 1][:_LEAST_OF_DAY].capitalize()
+            return f"{short} {calendar}", f"{cron} {number}"
     if not text or not _CALENDAR.fullmatch(text) or _is_no_event(text):
         raise InvalidRequestError(
             f"{when!r} is no time: write daily, 03:30, 'mon 03:30', or a calendar event of systemd"

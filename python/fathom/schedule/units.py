@@ -35,7 +35,10 @@ def service_text(schedule: Schedule) -> str:
         f"Environment={_quoted(f'{name}={value}', dollars=False)}\n"
         for name, value in schedule.environment.items()
     )
-    words = " ".join(_quoted(one) for one in schedule.command)
+    # Of the program's own path, systemd takes no variable, and so has no dollar sign escaped.
+    words = " ".join(
+        _quoted(one, dollars=number > 0) for number, one in enumerate(schedule.command)
+    )
     # A backslash at the end would take the next line with it, and a space be lost.
     end = "/" if str(schedule.folder).endswith(("\\", " ")) else ""
     return (

@@ -114,7 +114,8 @@ def _is_ours(path: Path) -> bool:
 
 
 def _value(path: Path, key: str) -> str:
-    lines = (one for one in _text(path).splitlines() if one.startswith(key))
+    # Of the characters at which Python would end a line, systemd knows this one.
+    lines = (one for one in _text(path).split("\n") if one.startswith(key))
     return next(lines, key).removeprefix(key)
 
 
