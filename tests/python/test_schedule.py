@@ -302,3 +302,28 @@ def test_a_list_of_schedules_ended_a_command_at_a_separator_of_lines(tmp_path: P
     write_schedule(planned(tmp_path, "x", "daily", "run", "a\u2028b\x85c"), tmp_path)
     (listed,) = written_schedules(tmp_path)
     assert listed.command == '/bin/echo run "a\u2028b\x85c"'
+
+
+def test_a_schedule_saved_elsewhere_and_knew_no_workloads_where_variables_led_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FATHOM_STORE", raising=False)
+    monkeypatch.delenv("FATHOM_WORKLOADS", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config/fathom/workloads"
+    own.mkdir(parents=True)
+    given = ("nightly", "--print", "--", "run", "-d1", "-b4K", "-c1M", "x.dat")
+    shown = command("schedule", "add", *given, cwd=tmp_path).stdout
+    assert f"FATHOM_STORE={tmp_path}/data/fathom/runs.sqlite\n" in shown
+    assert f"FATHOM_WORKLOADS={own}\n" in shown
+
+
+def test_a_verb_of_a_group_was_scheduled_with_options_that_it_does_not_have(
+    tmp_path: Path,
+) -> None:
+    for words in (["lun", "remove", "--bogus"], ["store", "compct"]):
+        done = command("schedule", "add", "x", "--cron", "--", *words, cwd=tmp_path)
+        assert (done.returncode, words[-1] in done.stderr) == (3, True), done.stderr
+    done = command("schedule", "add", "x", "--cron", "--", "store", "compact", cwd=tmp_path)
+    assert done.stdout.endswith("store compact\n"), done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 import fathom
 from fathom._addresses import is_address
@@ -33,7 +34,8 @@ from fathom.schedule import (
     written_schedules,
 )
 from fathom.store.references import requested_runs
-from fathom.store.where import whole_name
+from fathom.store.where import default_store, whole_name
+from fathom.workloads import user_folder
 
 if TYPE_CHECKING:
     from fathom.schedule import Schedule
@@ -154,7 +156,7 @@ def _plan(name: str, when: str, command: list[str]) -> Schedule:
         meant = f": did you mean {near[0]}?" if near else ""
         fail(f"there is no verb {verb!r} to schedule{meant}", EXIT_INVALID)
     command = _with_whole_paths(command)
-    environment = {}
+    environment = _of_this_user()
     if file := os.environ.get("FATHOM_CREDENTIALS"):
         environment["FATHOM_CREDENTIALS"] = checked_credentials(file)
     elif os.environ.get("FATHOM_PASSWORD"):
@@ -163,19 +165,33 @@ def _plan(name: str, when: str, command: list[str]) -> Schedule:
             "file with mode 0600, and name it with --credentials",
             err=True,
         )
-    if store := os.environ.get("FATHOM_STORE"):
-        environment["FATHOM_STORE"] = whole_name(store)
     return plan_schedule(
         name, when, command, program=_program(), folder=Path.cwd(), environment=environment
     )
+
+
+def _of_this_user() -> dict[str, str]:
+    """Return the variables that lead to this user's store and workloads.
+
+    A timer's or cron's command has none of the variables (HOME, XDG_DATA_HOME, ...) by which they
+    are found now.
+    """
+    store = os.environ.get("FATHOM_STORE") or str(default_store())
+    found = {"FATHOM_STORE": whole_name(store)}
+    if (own := user_folder()).is_dir():
+        found["FATHOM_WORKLOADS"] = str(own.absolute())
+    return found
 
 
 def _check_that_it_runs(command: list[str]) -> None:
     """End as the verb itself would if it refuses its arguments, or the guard its load."""
     verb, *arguments = command
     loaded = load(verb)
-    with loaded.make_context(f"fathom {verb}", [*arguments]):
-        pass
+    with loaded.make_context(f"fathom {verb}", [*arguments]) as context:
+        if isinstance(loaded, TyperGroup):
+            name, own, words = loaded.resolve_command(context, [*arguments])
+            if own is not None:
+                own.make_context(name, words, parent=context).close()
     can_foresee = any(one.name == "dry_run" for one in loaded.params)
     # A server need not be there now.
     if not can_foresee or _is_of_saved_runs(verb, arguments) or any(map(is_address, arguments)):
