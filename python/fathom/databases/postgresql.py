@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from fathom._proc import process_stat
+from fathom._proc import PROC, process_stat
 from fathom._signals import children, held_back
 from fathom.databases.folder import ENVIRONMENT, end_processes
 from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
@@ -195,7 +195,7 @@ class Databases:
     def own_cpu_s(self) -> float:
         """Return the CPU time that servers and loads have used until now, those that ended too."""
         mine = os.times()
-        ticks = sum(_cpu_ticks(one.process.pid) for one in [*self.servers])
+        ticks = _cpu_ticks_of_servers([one.process.pid for one in self.servers])
         running = sum(_cpu_ticks(one.pid) for one in self.loads)
         per_s = os.sysconf("SC_CLK_TCK")
         return mine.children_user + mine.children_system + (ticks + running) / per_s
@@ -357,8 +357,32 @@ def _immediate(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(3)
 
 
-# proc(5), /proc/pid/stat behind the name: user and system time, and those of children that ended.
+# proc(5), /proc/pid/stat behind the name: the parent, user and system time, and those of children
+# that ended.
+_PARENT = 1
 _CPU_FIELDS = slice(11, 15)
+_MOST_LOOKS = 10
+
+
+def _cpu_ticks_of_servers(pids: Sequence[int]) -> int:
+    """Return what servers have used with each of their processes, in ticks.
+
+    A connection's process counts for its server only once that has seen its end, a moment after the
+    load; one that goes from the first to the second meanwhile would be missing.
+    """
+    total = 0
+    for _ in range(_MOST_LOOKS):
+        ended = [_cpu_ticks(one) for one in pids]
+        total = sum(ended) + sum(map(_cpu_ticks, _children_of(pids)))
+        if ended == [_cpu_ticks(one) for one in pids]:
+            break
+    return total
+
+
+def _children_of(pids: Sequence[int]) -> list[int]:
+    parents = set(map(str, pids))
+    all_of_them = [int(one.name) for one in PROC.iterdir() if one.name.isdigit()]
+    return [one for one in all_of_them if parents.intersection(process_stat(one)[_PARENT:][:1])]
 
 
 def _cpu_ticks(pid: int) -> int:
