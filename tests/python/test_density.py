@@ -285,6 +285,7 @@ def test_reports_of_pgbench_are_read_of_all_versions() -> None:
         (("--account", "root"), "refuses to run as root"),
         (("--account", "no-such-account"), "there is no account"),
         (("--size", "1G"), "--size needs --synthetic"),
+        (("--synthetic", "sql-log", "--clients", "7"), "--clients is of databases"),
         (("--synthetic", "no-such-load"), "no-such-load"),
         (("--synthetic", "crystaldiskmark"), "name one load"),
         (("--synthetic", "sql-log", "--size", "500T", "--databases", "900"), "free"),

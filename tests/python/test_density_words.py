@@ -214,3 +214,11 @@ def test_files_were_foreseen_to_take_half_as_long_as_they_did() -> None:
     assert long.foreseen_s() == pytest.approx(2 * (60 + 10), rel=0.05)
     databases = replace(PLAN, kind="postgresql", workload=None)
     assert databases.step_s == databases.seconds
+
+
+def test_failed_io_of_files_was_said_to_be_transactions() -> None:
+    step = steps_of((1, 100))[0]
+    failed = replace(step, members=(replace(step.members[0], failed=3),))
+    assert "3 I/Os failed, and are not counted." in sentences_of(PLAN, [failed])
+    databases = replace(PLAN, kind="postgresql", workload=None)
+    assert "3 transactions failed, and are not counted." in sentences_of(databases, [failed])

@@ -25,6 +25,8 @@ from fathom.cli.views.experiment_line import experiment_line
 from fathom.experiments import density as densities
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fathom.experiments.density import Density, DensityPlan
     from fathom.store import Store
 
@@ -94,6 +96,10 @@ def density(  # noqa: PLR0913 - Each is an option of the command.
             refuse_what_a_plan_has("density", (), planned)
             _end(_resumed(resume, folder, store, keep=keep, as_json=as_json))
             return
+        if synthetic is not None:
+            of_databases = {"account": account is not None, "scale": scale != _SCALE}
+            of_databases |= {"clients": clients != _CLIENTS, "load": load != _LOAD}
+            _refuse_of_databases(of_databases)
         plan = densities.plan_density(
             densities.DensityPlan(
                 folder=folder,
@@ -121,6 +127,12 @@ def density(  # noqa: PLR0913 - Each is an option of the command.
         fail("interrupted; nothing was left behind", exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+def _refuse_of_databases(given: Mapping[str, bool]) -> None:
+    name = next((name for name, is_given in given.items() if is_given), None)
+    if name is not None:
+        fail(f"--{name} is of databases, and --synthetic loads files: leave one out", EXIT_INVALID)
 
 
 def _end(found: Density) -> None:

@@ -152,7 +152,7 @@ def sentences_of(
         *_disturbed(plan, steps),
         _uneven(plan, sound),
         _others(steps),
-        _failed(steps),
+        _failed(plan, steps),
         None if failure is None else f"It ended early: {failure}.",
     ]
     return [one for one in found if one is not None]
@@ -252,9 +252,10 @@ def _others(steps: Sequence[DensityStep]) -> str | None:
     )
 
 
-def _failed(steps: Sequence[DensityStep]) -> str | None:
+def _failed(plan: DensityPlan, steps: Sequence[DensityStep]) -> str | None:
     failed = sum(one.failed for step in steps for one in step.members)
-    return f"{failed:,} transactions failed, and are not counted." if failed else None
+    kind = "transactions" if plan.unit == "TPS" else "I/Os"
+    return f"{failed:,} {kind} failed, and are not counted." if failed else None
 
 
 def outcome_of(
