@@ -118,6 +118,11 @@ def test_removal_keeps_what_others_use() -> None:
         ({"on": "tgt", "path": "x", "target": IQN, "lun": 99999}, "from 0 to 16383"),
         ({"on": "tgt", "path": "x", "target": IQN, "control_port": 36715}, "from 0 to 32767"),
         ({"on": "tgt", "path": "x", "target": IQN, "chap_user": "-x"}, "--chap-user"),
+        # They ended in a traceback once something was connected to.
+        *(
+            ({"on": "tgt", "path": "x", "target": IQN, "portal": one}, "--portal .* is no host")
+            for one in ("h:99999", "h:0", "a..b", ".", "a" * 64, "[1.2.3]:1", "10.0.0.0/8")
+        ),
         ({"on": "ontap", "path": "/vol/a/b", "igroup": "g"}, "--controller is missing"),
         ({"on": "ontap", "path": "x", "igroup": "g", "controller": "h@evil"}, "--controller"),
     ],
@@ -125,6 +130,21 @@ def test_removal_keeps_what_others_use() -> None:
 def test_wrong_words_are_named_before_anything_is_done(given: dict[str, object], why: str) -> None:
     with pytest.raises(Exception, match=why):
         request_from(given)
+
+
+@pytest.mark.parametrize("provider", ["tgt", "lio"])
+def test_a_comma_put_another_file_behind_the_lun_than_the_guard_had_seen(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands behind it was a parameter of tgtd's, which offered ``data`` of others."""
+    given = {"on": provider, "target": IQN, "size": "1M"}
+    with pytest.raises(Exception, match="has a comma"):
+        request_from({**given, "path": "data,bsoflags=direct"})
+    folder = tmp_path / "data,bsoflags=direct"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(Exception, match="has a comma"):
+        request_from({**given, "path": "x.img"})
 
 
 def test_a_file_says_the_same_as_options_and_no_secret(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, fields
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,254}")
 _HOST = re.compile(
     r"(?:\[[0-9a-fA-F:.]{2,45}\]|[0-9a-zA-Z._-]{1,253}|[0-9.]{7,15}/\d{1,2})(?::\d{1,5})?"
 )
+# That which is connected to: a host, and no network.
+_PLACE = re.compile(
+    r"(?:\[(?P<ipv6>[0-9a-fA-F:.]{2,45})\]|(?P<name>[0-9a-zA-Z._-]{1,253}))(?::(?P<port>\d{1,5}))?"
+)
+_MOST_LABEL, _MOST_PORT = 63, 65_535
 _MOST_MIB = 1
 _SECRET_LEAST, _SECRET_MOST = 12, 64
 
@@ -149,14 +155,42 @@ def _check(request: LunRequest) -> None:
 def _check_names(request: LunRequest) -> None:
     if one_line(request.path) != request.path:
         raise InvalidRequestError("--path holds characters that no path needs")
+    # It would begin a parameter of their own: another file would be behind the LUN than was looked
+    # at, which may hold data of others.
+    if request.on != "ontap" and "," in (whole := str(Path(request.path).absolute())):
+        raise InvalidRequestError(
+            f"--path {whole} has a comma, at which the path ends for tgtd and the kernel: name "
+            "another file or folder"
+        )
+    for name in ("controller", "portal"):
+        place = getattr(request, name)
+        if place is not None and not _is_place(place):
+            raise InvalidRequestError(
+                f"{_option(name)} {one_line(place)!r} is no host such as 10.0.0.1 or 10.0.0.1:3260"
+            )
     forms = {**dict.fromkeys(_NAMES, _PLAIN), "target": _NAME, "initiator": _NAME}
-    forms |= dict.fromkeys(("controller", "portal", "initiator_address"), _HOST)
+    forms["initiator_address"] = _HOST
     for name, form in forms.items():
         value = getattr(request, name)
         is_any = name.startswith("initiator") and value == "ALL"
         if value is not None and not is_any and not form.fullmatch(value):
             example = " such as iqn.2026-11.org.lab:x" if form is _NAME else ""
             raise InvalidRequestError(f"{_option(name)} {one_line(value)!r} is no name{example}")
+
+
+def _is_place(text: str) -> bool:
+    """Whether a connection can be asked for: a host's name or number, and a port that there is."""
+    found = _PLACE.fullmatch(text)
+    if found is None or int(found["port"] or 1) not in range(1, _MOST_PORT + 1):
+        return False
+    if found["ipv6"] is None:
+        labels = found["name"].removesuffix(".").split(".")
+        return all(0 < len(one) <= _MOST_LABEL for one in labels)
+    try:
+        IPv6Address(found["ipv6"])
+    except ValueError:
+        return False
+    return True
 
 
 def _check_numbers(request: LunRequest) -> None:
