@@ -551,6 +551,10 @@ def test_a_wrong_password_and_an_unknown_certificate_are_told_and_no_secret_is(
         "lun", "setup", "--on", "ontap", "--controller", ontap.address, "--initiator", OWN, *WHOLE
     )
     assert (done.returncode, "does not answer" in done.stderr) == (1, True), done.stderr
+    # That a file of ours is missing was said of the controller.
+    done = setup(ontap, tmp_path / "none.pem", *WHOLE)
+    assert "none.pem cannot be used (--ca)" in done.stderr, done.stderr
+    assert "does not answer" not in done.stderr
     assert ontap.calls == []
 
 

@@ -114,8 +114,8 @@ class Rest:
     def _call(
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> dict[str, Any]:
+        context = _trusting(self._controller.ca)
         try:
-            context = ssl.create_default_context(cafile=self._controller.ca)
             connection = http.client.HTTPSConnection(
                 self._controller.host, timeout=_TIMEOUT_S, context=context
             )
@@ -149,6 +149,13 @@ class Rest:
                 f"{self._controller.host} answers with no JSON: is it an ONTAP controller?"
             )
         return found
+
+
+def _trusting(ca: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ValueError) as error:
+        raise LunError(f"the certificates in {ca} cannot be used (--ca): {error}") from error
 
 
 def _words(error: Mapping[str, Any], otherwise: str) -> str:
