@@ -568,6 +568,17 @@ def test_a_group_that_others_use_stays(ontap: Ontap, certificate: Path) -> None:
     assert ontap.records["/api/storage/luns"] == []
 
 
+def test_a_lun_that_nobody_may_use_yet_had_no_address_but_an_error_of_python(
+    ontap: Ontap, certificate: Path
+) -> None:
+    assert setup(ontap, certificate, *WHOLE).returncode == 0
+    ontap.records["/api/protocols/san/lun-maps"].clear()
+    reach = ("--on", "ontap", "--controller", ontap.address, "--ca", str(certificate))
+    done = command("lun", "connect", *reach, "--initiator", OWN, *SHORT)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "/vol/NA1/iscsivol1 is not mapped to igroup1" in done.stderr
+
+
 def test_the_name_of_this_host_s_initiator_is_read(tmp_path: Path) -> None:
     place = tmp_path / "initiatorname.iscsi"
     place.write_text(f"## a comment\nInitiatorName={OWN}\n")

@@ -76,14 +76,20 @@ def _made(path: Path, size_bytes: int) -> os.stat_result:
 
 
 def _refuse_size(request: LunRequest, path: Path) -> None:
-    if request.size is None or not path.is_file():
+    if request.size is None or not (path.is_file() or path.is_block_device()):
         return
-    wanted, found = bytes_of(request.size, "--size"), path.stat().st_size
+    wanted, found = bytes_of(request.size, "--size"), _bytes_in(path)
     if wanted != found:
         raise InvalidRequestError(
             f"{path} exists with {found:,} bytes, and {wanted:,} are wanted: leave out --size, or "
-            "name another file"
+            f"name another {'file' if path.is_file() else 'device'}"
         )
+
+
+def _bytes_in(path: Path) -> int:
+    """Return the size of a file or block device, of which only its end is looked for."""
+    with path.open("rb", buffering=0) as handle:
+        return handle.seek(0, os.SEEK_END)
 
 
 def refuse_data(path: Path, permission: Permission) -> None:

@@ -136,7 +136,13 @@ class Ontap:
         if not services:
             raise LunError(f"the SVM {self._svm()} has no iSCSI service: enable it first")
         target = services[0].get("target", {}).get("name", "")
-        number = self._maps()[0].get("logical_unit_number", 0)
+        maps = self._maps()
+        if not maps:
+            request = self.request
+            raise LunError(
+                f"{request.path} is not mapped to {request.igroup}: map it with fathom lun map"
+            )
+        number = maps[0].get("logical_unit_number", 0)
         return f"iscsi://{self.request.portal or self._portal()}/{target}/{number}"
 
     def listed(self) -> list[dict[str, str]]:
