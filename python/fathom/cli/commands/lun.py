@@ -104,6 +104,13 @@ _ANY = {"path": "/vol/any/lun", "target": "iqn.2026-11.any", "igroup": "any"}
 _ANYONE = {"initiator": "iqn.2026-11.any"}
 
 
+# What is left of a verb that Ctrl-C has ended; the others change nothing.
+_LEFT = {
+    **dict.fromkeys(("setup", "create", "map"), "what was made is taken away again"),
+    "remove": "some of it may be gone by now, and the same command removes the rest",
+}
+
+
 class _Asked(NamedTuple):
     """What a verb is given: who offers the LUN, and what may be written."""
 
@@ -133,7 +140,8 @@ def _verb(
                 provider = luns.provider_of(luns.request_from(given, file), permission)
                 function(_Asked(provider, permission), **told)
             except KeyboardInterrupt as interruption:
-                fail("interrupted; what was made is taken away again", exit_code(interruption))
+                left = _LEFT.get(name)
+                fail(f"interrupted; {left}" if left else "interrupted", exit_code(interruption))
             except fathom.FathomError as error:
                 fail(error, exit_code(error))
 
