@@ -1,4 +1,4 @@
-"""What is said of LUNs: the size of a device behind one, and what Ctrl-C leaves."""
+"""What is said of LUNs: the size of a device, what lies behind one, and what Ctrl-C leaves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from commands import command
 from fathom.errors import InvalidRequestError
-from fathom.luns import request_from
+from fathom.luns import LunError, carried, request_from
 from fathom.luns.backing import backing_step
+from fathom.luns.lio import Lio
 
 
 def test_a_device_was_said_to_have_the_size_that_was_wanted(
@@ -45,3 +46,28 @@ def test_a_removal_that_was_interrupted_said_that_what_was_made_is_taken_away() 
     ):
         done = command("lun", verb, *words, before=CTRL_C)
         assert (done.returncode, done.stderr.startswith(told)) == (130, True), done.stderr
+
+
+def test_a_lun_of_another_file_was_there_already_and_its_address_that_of_the_new_one(
+    tmp_path: Path,
+) -> None:
+    """With ``--assess --write`` it was written. The tree is the kernel's, as far as files go."""
+    target, initiator = "iqn.2026-11.org.lab:disks", "iqn.2026-11.org.lab:host"
+    group = tmp_path / "iscsi" / target / "tpgt_1"
+    for name in ("lun", "np", f"acls/{initiator}"):
+        (group / name).mkdir(parents=True)
+
+    def set_up(name: str, lun: int) -> list[str]:
+        given = {"on": "lio", "target": target, "initiator": initiator, "size": "1M", "lun": lun}
+        request = request_from({**given, "path": str(tmp_path / name)})
+        return [one.state for one in carried(Lio(request, root=tmp_path).steps())]
+
+    assert set_up("theirs.img", 1)[-1] == "made"
+    assert set(set_up("theirs.img", 1)) == {"there already"}
+    with pytest.raises(LunError, match=r"LUN 1 of .*:disks is fathom-.* already: name another"):
+        set_up("mine.img", 1)
+    # What another number of the target leads to for this initiator may be another LUN, too.
+    (group / f"acls/{initiator}/lun_2").mkdir()
+    (group / f"acls/{initiator}/lun_2/x").symlink_to(group / "lun/lun_1")
+    with pytest.raises(LunError, match=r"LUN 2 of .*:host is lun_1 already"):
+        set_up("second.img", 2)

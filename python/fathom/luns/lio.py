@@ -80,7 +80,7 @@ class Lio:
                 self._drop_target,
                 why_kept=others,
             ),
-            LunStep(f"LUN {request.lun}", self._lun.is_dir, self._new_lun, self._drop_lun),
+            LunStep(f"LUN {request.lun}", self._has_lun, self._new_lun, self._drop_lun),
             LunStep(
                 f"portal {self._portal_folder.name}",
                 self._portal_folder.is_dir,
@@ -91,7 +91,7 @@ class Lio:
             ),
             LunStep(
                 f"access of {request.initiator}",
-                self._map.is_dir,
+                self._may_use,
                 self._permit,
                 self._forbid,
                 part="map",
@@ -141,6 +141,14 @@ class Lio:
     def _drop_portal(self) -> None:
         _remove(self._portal_folder)
 
+    def _has_lun(self) -> bool:
+        number, target = self.request.lun, self.request.target
+        return _leads_to(self._lun, self._store, f"LUN {number} of {target}")
+
+    def _may_use(self) -> bool:
+        number, who = self.request.lun, self.request.initiator
+        return _leads_to(self._map, self._lun, f"LUN {number} of {who}")
+
     def _new_lun(self) -> None:
         self._lun.mkdir()
         (self._lun / "fathom").symlink_to(self._store)
@@ -162,6 +170,24 @@ class Lio:
         (self._map / "fathom").unlink(missing_ok=True)
         _remove(self._map)
         _remove(self._acl)
+
+
+def _leads_to(folder: Path, place: Path, what: str) -> bool:
+    """Whether a folder of the kernel's tree is there; its link, of any name, leads to ``place``.
+
+    Raises
+    ------
+    LunError
+        If it leads elsewhere: another LUN than is meant would be measured, or written.
+
+    """
+    if not folder.is_dir():
+        return False
+    links = [one.resolve() for one in folder.iterdir() if one.is_symlink()]
+    if place.resolve() not in links:
+        there = ", ".join(one.name for one in links) or "without anything behind it"
+        raise LunError(f"{what} is {there} already: name another --lun or --target")
+    return True
 
 
 def _remove(folder: Path) -> None:
