@@ -276,6 +276,29 @@ def test_a_store_in_the_home_folder_was_looked_for_in_this_one(
     assert f"FATHOM_STORE={tmp_path}/home/lab.sqlite" in shown
 
 
+def said_by_cron(command: str, undone: str) -> str:
+    """Return what cron's do_command.c has a shell run; crons differ in what a backslash undoes."""
+    found, escaped = "", False
+    for one in command:
+        if one == "%" and not escaped:
+            break
+        found = found[:-1] + one if escaped and one in undone else found + one
+        escaped = one == "\\" and not escaped
+    return found
+
+
+@pytest.mark.parametrize("undone", ["%", "%\\"])
+def test_a_backslash_before_a_percent_sign_ended_the_line_of_cron(
+    undone: str, tmp_path: Path
+) -> None:
+    words = ["a\\%b", "a\\\\b", "\\", "%\\\\%'\\"]
+    program = ["/usr/bin/printf", "[%s]"]
+    plan = plan_schedule("x", "daily", words, program=program, folder=tmp_path)
+    shell = said_by_cron(cron_line(plan).removeprefix("0 0 * * * "), undone)
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stdout == "".join(f"[{one}]" for one in words)
+
+
 @pytest.mark.parametrize("when", ["monthly 03:30", "sunny 3:30", "daily 03:30", "every day"])
 def test_a_word_that_begins_as_a_day_was_taken_for_it(when: str, tmp_path: Path) -> None:
     """``monthly 03:30`` came each Monday; systemd refuses all of these."""

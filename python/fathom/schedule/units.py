@@ -64,8 +64,10 @@ def cron_line(schedule: Schedule) -> str:
     variables = [f"{name}={shlex.quote(one)}" for name, one in schedule.environment.items()]
     words = " ".join([*variables, *map(shlex.quote, schedule.command)])
     line = f"cd {shlex.quote(str(schedule.folder))} && {words}"
-    # A percent sign would end the command, quoted or not.
-    return f"{schedule.cron} {line.replace('%', chr(92) + '%')}"
+    # A percent sign would end the command, quoted or not. A backslash before it, or before another
+    # (some crons make one of two), has to stand alone: it is in quotes, which are closed behind it.
+    line = line.replace("\\", "\\''").replace("%", "\\%")
+    return f"{schedule.cron} {line}"
 
 
 def _percents(text: str) -> str:
