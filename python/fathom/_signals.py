@@ -1,9 +1,9 @@
 """Signals that end a command: the first one with what was measured until then, the second at once.
 
-SIGINT (Ctrl-C) and SIGTERM are one and the same, as in ``diskspd``: the first one raises
-``KeyboardInterrupt`` in the main thread, where the engine, the experiments and the store take it
-as the wish to end in good order. What must not be torn apart, such as saving a run, is done within
-``held_back``.
+SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal has gone) are one and the same, as in
+``diskspd``: the first one raises ``KeyboardInterrupt`` in the main thread, where the engine, the
+experiments and the store take it as the wish to end in good order. What must not be torn apart,
+such as saving a run, is done within ``held_back``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["children", "ending_in_good_order", "held_back", "let_through"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXIT_INTERRUPTED = 130
 # One request may come twice: timeout(1) sends its signal to the command and to its group, and a
 # terminal's Ctrl-C may meet a supervisor's SIGTERM. A user's second Ctrl-C takes longer.
@@ -76,7 +76,7 @@ def _leave(groups: set[int]) -> None:
 
 @contextmanager
 def ending_in_good_order() -> Iterator[None]:
-    """Take SIGINT and SIGTERM so in this process; what it was told to ignore, it still ignores."""
+    """Take these signals so in this process; what it was told to ignore, it still ignores."""
     # Only the main thread may set handlers, and only it gets signals.
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in _SIGNALS if is_main}

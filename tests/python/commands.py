@@ -64,7 +64,7 @@ channel.connect({address!r})
 streams = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2))
 channel.sendmsg([asked], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 child = int.from_bytes(channel.recv(8), "little")
-for one in (_signal.SIGINT, _signal.SIGTERM):
+for one in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
     _signal.signal(one, lambda number, _frame: os.kill(child, number))
 # One that was killed says nothing.
 os._exit(channel.recv(1)[0] if channel.recv(1, _socket.MSG_PEEK) else 255)

@@ -1,4 +1,4 @@
-"""The first Ctrl-C or SIGTERM ends a command with what was measured, the second one at once."""
+"""The first Ctrl-C, SIGTERM or SIGHUP ends a command with what was measured, the second at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from fathom.store import Store
 from our_data import our_data
 from support import begun, heard
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+# With the terminal (SIGHUP) went what was measured, and private databases stayed.
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 MIB = 1 << 20
 LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
 # Loading the command is interrupted.
