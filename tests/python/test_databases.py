@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from fathom.databases.account import account_for
 from fathom.databases.postgresql import Binaries, Databases, Settings
@@ -31,7 +31,8 @@ def test_what_a_connection_had_used_was_called_other_programs_until_its_server_s
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _SERVER], stdin=pipe, stdout=pipe) as process:
         before_s = databases.own_cpu_s()
-        databases.servers = cast("list[object]", [SimpleNamespace(process=process)])  # type: ignore[assignment]
+        servers = cast("list[Any]", [SimpleNamespace(process=process)])
+        databases.servers = servers
         assert process.stdout is not None
         process.stdout.readline()
         assert databases.own_cpu_s() - before_s >= 0.25
