@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import _packages
 from fathom._extras import install_line
-from fathom._text import json_of
+from fathom._text import json_of, one_line
 from fathom.clusters.model import ClusterError, Found, Kind, ResourceEvent, ResourceState
 from fathom.clusters.pacemaker import parsed_xml
 from fathom.clusters.times import dotnet_s, iso_s
@@ -38,7 +38,8 @@ _KINDS: dict[int, Kind] = {
 # Other programs have events of these numbers, too.
 _OF_CLUSTERS = re.compile("cluster", re.IGNORECASE)
 _MARKS = r"'\"\u2018\u2019\u201c\u201d"
-_QUOTED = rf"[{_MARKS}]([^{_MARKS}]{{1,300}})[{_MARKS}]"
+# A name may have an apostrophe within.
+_QUOTED = rf"[{_MARKS}](.{{1,300}}?)[{_MARKS}](?!\w)"
 _GROUP = re.compile(
     rf"(?:role|application|service|group) {_QUOTED}",
     re.IGNORECASE,
@@ -181,29 +182,40 @@ def read_clixml(data: bytes, cluster: str) -> Found:
     root = parsed_xml(data)
     if _local(root) != "Objs":
         raise ClusterError(f"it is XML of another kind: <{_local(root)}>")
-    objects = [_clixml_object(one) for one in root if _local(one) == "Obj"]
-    return read_objects(objects, cluster)
+    objects = [one for one in root if _local(one) == "Obj"]
+    # ``Export-Clixml -InputObject`` writes one object that is a list.
+    lists = [part for one in objects for part in one if _local(part) == "LST"]
+    objects += [one for part in lists for one in part if _local(one) == "Obj"]
+    known = {one.get("RefId", ""): one for one in root.iter() if _local(one) == "Obj"}
+    return read_objects([_clixml_object(one, known) for one in objects], cluster)
 
 
 def _local(element: etree._Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _clixml_object(element: etree._Element) -> dict[str, object]:
-    """Return the properties of an object by name; of objects within it, what they are called."""
+def _clixml_object(
+    element: etree._Element, known: Mapping[str, etree._Element]
+) -> dict[str, object]:
+    """Return the properties of an object by name; of objects within it, what they are called.
+
+    ``known`` has all objects by number: one that was written before is referred to ([MS-PSRP]).
+    """
     found: dict[str, object] = {}
-    for part in element:
-        if _local(part) not in ("Props", "MS"):
-            continue
-        for one in part:
-            name = one.get("N", "")
-            if _local(one) == "Obj":
-                inner = _clixml_object(one)
-                words = [other.text for other in one if _local(other) == "ToString"]
-                found[name] = inner.get("Name") or (words[0] if words else "") or ""
-            else:
-                found[name] = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), one.text or "")
+    for one in _properties(element):
+        if _local(one) in ("Obj", "Ref"):
+            inner = known.get(one.get("RefId", ""), one)
+            names = [other.text for other in _properties(inner) if other.get("N") == "Name"]
+            words = [other.text for other in inner if _local(other) == "ToString"]
+            found[one.get("N", "")] = next(filter(None, (*names, *words)), "")
+        else:
+            text = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), one.text or "")
+            found[one.get("N", "")] = text
     return found
+
+
+def _properties(element: etree._Element) -> Iterator[etree._Element]:
+    return (one for part in element if _local(part) in ("Props", "MS") for one in part)
 
 
 def read_objects(data: object, cluster: str) -> Found:
@@ -212,23 +224,37 @@ def read_objects(data: object, cluster: str) -> Found:
     Raises
     ------
     ClusterError
-        If there is no event, group or resource of a cluster in it.
+        If there is no event, group or resource of a cluster in it, or none that can be read.
 
     """
     found = Found(WINDOWS, cluster)
     known = 0
+    unread = ""
     for one in data if isinstance(data, list) else [data]:
         if not isinstance(one, dict):
             continue
         if "Id" in one and "TimeCreated" in one:
             known += 1
-            found.events.extend(_of_object(one, cluster))
+            told = list(_of_object(one, cluster))
+            found.events.extend(told)
+            if not told and _is_of_interest(one):
+                unread = unread or f"{one['TimeCreated']}: {one.get('Message')}"
         elif "State" in one and "Name" in one:
             known += 1
             found.states.append(_state(one, cluster))
     if not known and data != []:
         raise ClusterError("it has no events (Id, TimeCreated), groups or resources (Name, State)")
+    if unread and not found.events:
+        raise ClusterError(
+            f"the time of no event can be read, or what it is about ({one_line(unread[:80])!r}): "
+            "export the log as .evtx, which names resources in every language"
+        )
     return found
+
+
+def _is_of_interest(one: Mapping[str, object]) -> bool:
+    is_known = str(one["Id"]) in map(str, _KINDS)
+    return is_known and bool(_OF_CLUSTERS.search(str(one.get("ProviderName", ""))))
 
 
 def _of_object(one: Mapping[str, object], cluster: str) -> Iterator[ResourceEvent]:

@@ -1,0 +1,79 @@
+"""Cluster resources of Windows: names, languages and forms of what PowerShell writes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from fathom.clusters import ClusterError
+from fathom.clusters.read import read_text_of
+
+NEWEST = datetime(2026, 11, 30, tzinfo=UTC)
+SPACE = "http://schemas.microsoft.com/powershell/2004/04"
+
+
+def event(message: str | None, number: int = 1069, at: str = "2016-06-23T10:11:12Z") -> object:
+    return {
+        "Id": number,
+        "Message": message,
+        "TimeCreated": at,
+        "MachineName": "n1",
+        "ProviderName": "Microsoft-Windows-FailoverClustering",
+    }
+
+
+def test_an_apostrophe_is_part_of_a_name() -> None:
+    """The resource 'Bob's disk' was called Bob."""
+    told = [
+        event("Cluster resource 'Bob's disk' of type 'IP' in clustered role 'Bob's role' failed."),
+        event("The Cluster service successfully brought the clustered role 'A's' offline.", 1204),
+    ]
+    found = read_text_of(json.dumps(told).encode(), "sql", NEWEST).events
+    assert [(one.group, one.resource) for one in found] == [
+        ("Bob's role", "Bob's disk"),
+        ("A's", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        event('Die Clusterressource "Disk 1" in der Clusterrolle "SQL" ist fehlgeschlagen.'),
+        event(None),
+        event("Cluster resource 'A' in clustered role 'SQL' failed.", at="23.06.2016 10:11:12"),
+    ],
+    ids=["German", "no message", "another date"],
+)
+def test_failures_that_cannot_be_read_are_not_none(told: object) -> None:
+    """A log of failures in another language told that nothing had failed."""
+    with pytest.raises(ClusterError, match=r"the time of no event can be read.*\.evtx"):
+        read_text_of(json.dumps([told]).encode(), "sql", NEWEST)
+    # An event of another program, or of no interest, is none of them.
+    other = {"Id": 7036, "TimeCreated": "2016-06-23T10:11:12Z", "ProviderName": "SCM"}
+    assert read_text_of(json.dumps([other]).encode(), "sql", NEWEST).events == []
+
+
+RESOURCES = (
+    '<Obj RefId="0"><Props><S N="Name">Disk 1</S><Obj N="State" RefId="1">'
+    "<ToString>Online</ToString><I32>2</I32></Obj>"
+    '<Obj N="OwnerGroup" RefId="2"><ToString>x</ToString><Props><S N="Name">SQL</S></Props></Obj>'
+    '<Obj N="OwnerNode" RefId="3"><ToString>n1</ToString></Obj></Props></Obj>'
+    '<Obj RefId="4"><Props><S N="Name">Disk 2</S><Ref N="State" RefId="1"/>'
+    '<Ref N="OwnerGroup" RefId="2"/><Ref N="OwnerNode" RefId="3"/></Props></Obj>'
+)
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [RESOURCES, f'<Obj RefId="9"><LST>{RESOURCES}</LST></Obj>'],
+    ids=["a pipe", "-InputObject"],
+)
+def test_what_clixml_wrote_before_is_found_again(objects: str) -> None:
+    """A resource whose group and state were references had neither."""
+    text = f'<Objs Version="1.1.0.1" xmlns="{SPACE}">{objects}</Objs>'
+    states = read_text_of(text.encode(), "sql", NEWEST).states
+    assert [(one.group, one.resource, one.node, one.status) for one in states] == [
+        ("SQL", "Disk 1", "n1", "Online"),
+        ("SQL", "Disk 2", "n1", "Online"),
+    ]
