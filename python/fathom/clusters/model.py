@@ -70,12 +70,22 @@ class ResourceState:
 
 @dataclass
 class Found:
-    """What one source tells."""
+    """What one source tells.
+
+    ``earlier`` has the type of each cluster of a report that was written before; what it says of a
+    resource now holds only where nothing newer tells of it.
+    """
 
     cluster_type: str
     cluster: str
     states: list[ResourceState] = field(default_factory=list)
     events: list[ResourceEvent] = field(default_factory=list)
+    earlier: dict[str, str] | None = None
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each of its clusters."""
+        return {self.cluster: self.cluster_type} if self.earlier is None else self.earlier
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fathom._text import json_of
+from fathom._text import json_of, one_line
 from fathom.clusters.model import ClusterError, Found, Kind, ResourceEvent, ResourceState
 from fathom.clusters.times import iso_s, log_s, long_s
 
@@ -24,8 +24,10 @@ __all__ = ["PACEMAKER", "read_journal", "read_log", "read_state"]
 
 PACEMAKER = "Pacemaker"
 _MOST_NAME = 500
+# Pacemaker 1.1 has its process before the host.
 _LINE = re.compile(
-    r"(?P<at>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<host>\S{1,255}) "
+    r"(?P<at>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) "
+    r"(?:\[\d{1,10}\] )?(?P<host>\S{1,255}) "
 )
 _ISO_LINE = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)) "
@@ -35,12 +37,24 @@ _RESULT = re.compile(
     r"Result of (?P<task>[a-z_-]{1,40}) operation for (?P<resource>\S{1,500}) on "
     r"(?P<node>\S{1,255}): (?P<result>[^|\n]{1,500})"
 )
-_LOST = re.compile(r"controld.*?: Node (?P<node>\S{1,255}) state is now lost")
+# What a line has behind it where it is not of syslog.
+_RC = re.compile(r"\|.* rc=(\d{1,3})(?:\s|$)")
+# Pacemaker 1.1.15 to 2.0.4 write ``0 (ok)``.
+_NUMBERED = re.compile(r"(?P<code>\d{1,3}) \((?P<words>[^)]*)\)")
+# The process is crmd until 1.1.
+_LOST = re.compile(r"(?:controld|crmd)\b.*?:\s+Node (?P<node>\S{1,255}) state is now lost")
 _ONLINE = ("start", "promote", "migrate_from")
 _OFFLINE = ("stop", "demote", "migrate_to")
 # What an operation says that found what is to be there.
-_FINE = ("ok", "master", "promoted", "Cancelled")
-_DEGRADED = ("degraded", "degraded_master", "degraded_promoted")
+_FINE = ("ok", "master", "promoted", "cancelled")
+# The last two are Pacemaker 3's (crm_exit_str of lib/common/results.c).
+_DEGRADED = (
+    "degraded",
+    "degraded_master",
+    "degraded_promoted",
+    "service is active but might fail soon",
+    "service is promoted but might fail soon",
+)
 _CODES: dict[str, Kind] = {"190": "degraded", "191": "degraded"}
 
 
@@ -98,7 +112,10 @@ def _status(resource: etree._Element) -> str:
         return "Failed"
     if resource.get("blocked") == "true":
         return "Blocked"
-    return resource.get("role", "Unknown")
+    role = resource.get("role", "Unknown")
+    # As crm_mon says it in its own text.
+    is_disabled = role == resource.get("target_role") == "Stopped"
+    return f"{role} (disabled)" if is_disabled else role
 
 
 def _history(root: etree._Element, cluster: str, groups: dict[str, str]) -> Iterator[ResourceEvent]:
@@ -117,7 +134,8 @@ def _history(root: etree._Element, cluster: str, groups: dict[str, str]) -> Iter
                     yield ResourceEvent(cluster, group, name, own, kind, at_s, text)
     for failure in root.iterfind("failures/failure"):
         at_s = long_s(failure.get("last-rc-change", ""))
-        name = re.sub(r"_[a-z-]+_\d+$", "", failure.get("op_key", ""))
+        task = re.escape(failure.get("task") or "") or "[a-z-]+"
+        name = re.sub(rf"_{task}_\d+$", "", failure.get("op_key", ""))
         if at_s is not None and name:
             why = failure.get("exitreason") or failure.get("exitstatus", "")
             text = f"{failure.get('task', '')}: {why}"
@@ -128,14 +146,17 @@ def _history(root: etree._Element, cluster: str, groups: dict[str, str]) -> Iter
 def _kind(task: str, result: str, code: str = "", *, is_probe: bool = False) -> Kind | None:
     """Return what an operation means; None if nothing happened by it."""
     words = result.strip()
-    first = words.split(" (")[0]
+    numbered = _NUMBERED.match(words)
+    if numbered:
+        code, words = code or numbered["code"], numbered["words"]
+    first = words.split(" (", maxsplit=1)[0].lower()
     if code in _CODES or first in _DEGRADED:
         return "degraded"
     if first not in _FINE and code not in ("0", "8"):
         # A look where something is not running is what it is for.
         is_look = is_probe or task == "probe"
         return None if is_look and (first == "not running" or code == "7") else "failed"
-    if first == "Cancelled":
+    if first == "cancelled":
         return None
     return "online" if task in _ONLINE else "offline" if task in _OFFLINE else None
 
@@ -144,8 +165,15 @@ def read_log(text: str, cluster: str, newest: datetime) -> Found:
     """Return what a log tells: ``pacemaker.log``, syslog or ``journalctl -o short-iso``.
 
     ``newest`` is when it was last written, which tells the year of its lines.
+
+    Raises
+    ------
+    ClusterError
+        If it tells of operations, and the date of no line can be read.
+
     """
     found = Found(PACEMAKER, cluster)
+    undated, dated = "", False
     for line in text.splitlines():
         if "Result of " not in line and " state is now lost" not in line:
             continue
@@ -161,6 +189,14 @@ def read_log(text: str, cluster: str, newest: datetime) -> Found:
         if at_s is not None:
             host = (head or iso or {"host": ""})["host"]
             found.events.extend(_events(line, cluster, at_s, host))
+            dated = True
+        else:
+            undated = undated or line
+    if undated and not dated:
+        raise ClusterError(
+            f"the date of no line can be read ({one_line(undated[:40])!r}): use pacemaker.log, or "
+            "journalctl -o short-iso-precise"
+        )
     return found
 
 
@@ -186,9 +222,10 @@ def read_journal(text: str, cluster: str) -> Found:
 def _events(line: str, cluster: str, at_s: float, host: str) -> Iterator[ResourceEvent]:
     result = _RESULT.search(line)
     if result:
-        kind = _kind(result["task"], result["result"])
+        rc = _RC.search(line, result.end())
+        kind = _kind(result["task"], result["result"], rc[1] if rc else "")
         if kind is not None:
-            name, node = result["resource"].split(":")[0], result["node"]
+            name, node = result["resource"], result["node"]
             text = f"{result['task']}: {result['result'].strip()}"[:_MOST_NAME]
             yield ResourceEvent(cluster, "", name, node, kind, at_s, text)
         return

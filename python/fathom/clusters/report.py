@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fathom.clusters.model import ClusterReport, Move, ResourceRow, ResourceState
+from fathom.clusters.model import ClusterReport, ResourceRow, ResourceState
+from fathom.clusters.moves import is_of_role, moves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,8 +18,6 @@ __all__ = ["report_of"]
 
 # Two readings of one event, of the log and of crm_mon, which knows whole seconds alone.
 _SAME_S = 1.5
-# A group that is down for longer did not move: it was stopped, and started elsewhere.
-_MOVE_S = 3600.0
 _OF_EVENTS: dict[Kind, str] = {
     "online": "Online",
     "offline": "Offline",
@@ -35,7 +34,7 @@ def report_of(
 
     ``groups_only`` gives one row for each group, as a whole.
     """
-    kinds = {one.cluster: one.cluster_type for one in found}
+    kinds = {name: kind for one in found for name, kind in one.types.items()}
     states = _states(found)
     groups = {
         (one.cluster, one.resource): one.group
@@ -47,27 +46,40 @@ def report_of(
     rows = _rows(kinds, states, events, since_unix_s, groups_only=groups_only)
     shown = tuple(one for one in events if since_unix_s is None or one.at_unix_s >= since_unix_s)
     moves = tuple(
-        one for one in _moves(events) if since_unix_s is None or one.ended_unix_s >= since_unix_s
+        one
+        for one in moves_of(events, kinds)
+        if since_unix_s is None or one.ended_unix_s >= since_unix_s
     )
     return ClusterReport(tuple(rows), shown, moves, since_unix_s)
 
 
 def _states(found: Sequence[Found]) -> list[ResourceState]:
-    """Return the states that are known, the last one of each."""
+    """Return the states that are known, the last one of each.
+
+    What was so when an earlier report was written is so no more where others tell of it.
+    """
     latest: dict[tuple[str, str, str, str], ResourceState] = {}
-    for one in (state for source in found for state in source.states):
+    for one in (state for source in found if source.earlier is None for state in source.states):
         is_copy = one.status in ("Started", "Promoted", "Unpromoted")
         latest[one.cluster, one.group, one.resource, one.node if is_copy else ""] = one
-    return list(latest.values())
+    states = list(latest.values())
+    for source in reversed([one for one in found if one.earlier is not None]):
+        newer = {_thing(one) for one in states}
+        states += [one for one in source.states if _thing(one) not in newer]
+    return states
+
+
+def _thing(state: ResourceState) -> tuple[str, ...]:
+    """Return what tells a resource, or a group as a whole, from others."""
+    whole = (state.cluster, state.group)
+    return (state.cluster, "", state.resource) if state.resource else whole
 
 
 def _events(found: Sequence[Found], groups: dict[tuple[str, str], str]) -> list[ResourceEvent]:
     """Return all events in their order, each once, with the group of each resource."""
     everything = sorted(
         (
-            one
-            if one.group or not one.resource
-            else replace(one, group=groups.get((one.cluster, one.resource), one.resource))
+            one if one.group or not one.resource else _of_group(one, groups)
             for source in found
             for one in source.events
         ),
@@ -75,9 +87,10 @@ def _events(found: Sequence[Found], groups: dict[tuple[str, str], str]) -> list[
         key=lambda one: one.at_unix_s,
     )
     kept: list[ResourceEvent] = []
-    last: dict[tuple[str, str, str, str, str], int] = {}
+    last: dict[tuple[str | bool, ...], int] = {}
     for one in everything:
-        key = (one.cluster, one.group, one.resource, one.node, one.kind)
+        # Within one second a copy starts, and is promoted.
+        key = (one.cluster, one.group, one.resource, one.node, one.kind, is_of_role(one))
         at = last.get(key)
         if at is not None and _is_same(kept[at], one):
             if kept[at].at_unix_s == int(kept[at].at_unix_s):
@@ -86,6 +99,15 @@ def _events(found: Sequence[Found], groups: dict[tuple[str, str], str]) -> list[
         last[key] = len(kept)
         kept.append(one)
     return sorted(kept, key=lambda one: one.at_unix_s)
+
+
+def _of_group(event: ResourceEvent, groups: dict[tuple[str, str], str]) -> ResourceEvent:
+    """Return what happened to a resource with its group; logs may number the copies of one."""
+    name = event.resource
+    plain = name.split(":", maxsplit=1)[0]
+    if (event.cluster, name) not in groups and (event.cluster, plain) in groups:
+        name = plain
+    return replace(event, resource=name, group=groups.get((event.cluster, name), name))
 
 
 def _is_same(before: ResourceEvent, one: ResourceEvent) -> bool:
@@ -117,7 +139,8 @@ def _rows(
         made = _of_groups(made)
     else:
         made = [one for one in made if one.resource or (one.cluster, one.group) not in whole]
-    rows = [_row(kinds, one, events, since_unix_s) for one in made]
+    copies = Counter(_thing(one) for one in made)
+    rows = [_row(kinds, one, events, since_unix_s, is_copy=copies[_thing(one)] > 1) for one in made]
     return sorted(rows, key=lambda one: (one.cluster, one.group, one.resource, one.node))
 
 
@@ -153,6 +176,8 @@ def _row(
     state: ResourceState,
     events: Sequence[ResourceEvent],
     since_unix_s: float | None,
+    *,
+    is_copy: bool,
 ) -> ResourceRow:
     mine = [
         one
@@ -160,6 +185,7 @@ def _row(
         if one.cluster == state.cluster
         and one.group == state.group
         and (not state.resource or one.resource in ("", state.resource))
+        and (not is_copy or one.node == state.node)
         and (since_unix_s is None or one.at_unix_s >= since_unix_s)
     ]
     last = {one.kind: one.at_unix_s for one in mine}
@@ -175,49 +201,3 @@ def _row(
         last_degraded_unix_s=last.get("degraded"),
         last_error_unix_s=last.get("failed"),
     )
-
-
-def _moves(events: Sequence[ResourceEvent]) -> list[Move]:
-    """Return the moves of groups, each from when its first part left to when its last was there."""
-    by_group: dict[tuple[str, str], list[ResourceEvent]] = defaultdict(list)
-    for one in events:
-        if one.group:
-            by_group[one.cluster, one.group].append(one)
-    lost = [one for one in events if one.kind == "node lost"]
-    found = []
-    for (cluster, group), mine in by_group.items():
-        found += _moves_of(cluster, group, mine, lost)
-    return sorted(found, key=lambda one: one.ended_unix_s)
-
-
-def _moves_of(
-    cluster: str, group: str, mine: Sequence[ResourceEvent], lost: Sequence[ResourceEvent]
-) -> list[Move]:
-    found: list[Move] = []
-    on = ""
-    left_s: float | None = None
-    for one in mine:
-        if one.kind == "offline" and one.node == on:
-            left_s = one.at_unix_s if left_s is None else left_s
-        if one.kind != "online":
-            continue
-        if on and one.node != on:
-            gone = [
-                other.at_unix_s
-                for other in lost
-                if other.node == on and other.at_unix_s <= one.at_unix_s
-            ]
-            starts = [at for at in (left_s, gone[-1] if gone else None) if at is not None]
-            near = [at for at in starts if 0 <= one.at_unix_s - at <= _MOVE_S]
-            begun = min(near, default=one.at_unix_s)
-            found.append(Move(cluster, group, "", on, one.node, begun, one.at_unix_s))
-        elif found and one.node == found[-1].to_node and left_s is None:
-            # The other resources of a group follow the first.
-            last = found[-1]
-            if one.at_unix_s - last.ended_unix_s <= _FOLLOWS_S:
-                found[-1] = replace(last, ended_unix_s=one.at_unix_s)
-        on, left_s = one.node, None
-    return found
-
-
-_FOLLOWS_S = 60.0

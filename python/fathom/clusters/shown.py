@@ -15,7 +15,7 @@ from fathom.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.clusters.model import ClusterReport
+    from fathom.clusters.model import ClusterReport, Move
 
 __all__ = ["html_page", "mail_of", "move_words", "summary_words"]
 
@@ -46,10 +46,16 @@ def move_words(report: ClusterReport) -> list[str]:
     return [
         one_line(
             f"{one.cluster}: {one.group} moved from {one.from_node} to {one.to_node} at "
-            f"{stamp(one.began_unix_s)}, within {one.ended_unix_s - one.began_unix_s:.1f} s"
+            f"{stamp(one.began_unix_s)}{_within(one)}"
         )
         for one in report.moves
     ]
+
+
+def _within(move: Move) -> str:
+    """Return how long a move took, where both of its ends are known."""
+    took_s = move.ended_unix_s - move.began_unix_s
+    return f", within {took_s:.1f} s" if took_s > 0 else ""
 
 
 def html_page(report: ClusterReport) -> str:

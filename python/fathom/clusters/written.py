@@ -116,9 +116,10 @@ def events_of_report(data: object, cluster: str) -> Found:
 
     """
     report = report_from_json(data)
-    kind = report.rows[0].cluster_type if report.rows else ""
+    types = {one.cluster: one.cluster_type for one in report.rows}
     states = [
         ResourceState(one.cluster, one.group, one.resource, one.node, one.status)
         for one in report.rows
     ]
-    return Found(kind, cluster, states, list(report.events))
+    kind = next(iter(types.values()), "")
+    return Found(kind, cluster, states, list(report.events), types)
