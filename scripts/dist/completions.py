@@ -53,17 +53,34 @@ def of_verb(command: Any) -> list[Option]:  # noqa: ANN401 - Typer's vendored Cl
     return found
 
 
-def verbs() -> dict[str, list[Option]]:
-    """Return what follows each verb: its options, and the verbs below it."""
-    found = {}
+class Verb(NamedTuple):
+    """What follows a verb: the verbs below it, and its options."""
+
+    below: list[Option]
+    options: list[Option]
+
+
+def verbs() -> dict[str, Verb]:
+    """Return each verb by its words, those below others included (``prepare look``)."""
+    found: dict[str, Verb] = {}
     for name in VERBS:
-        command: Any = load(name)
-        below = [
-            Option(verb, " ".join((one.help or "").split()))
-            for verb, one in getattr(command, "commands", {}).items()
-        ]
-        found[name] = [*below, *of_verb(command)]
+        found |= _with_below(name, load(name))
     return found
+
+
+def _with_below(name: str, command: Any) -> dict[str, Verb]:  # noqa: ANN401 - Typer's Click.
+    commands = getattr(command, "commands", {})
+    below = [Option(verb, " ".join((one.help or "").split())) for verb, one in commands.items()]
+    found = {name: Verb(below, of_verb(command))}
+    for verb, one in commands.items():
+        found |= _with_below(f"{name} {verb}", one)
+    return found
+
+
+def _first() -> Verb:
+    """Return what follows ``fathom``."""
+    own = [Option("--help", "Show a message and exit."), Option("--version", "Show the version.")]
+    return Verb([Option(name, one.help) for name, one in VERBS.items()], own)
 
 
 def bash_of_diskspd(options: list[Option]) -> str:
@@ -131,62 +148,82 @@ def _fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def bash_of_fathom(table: dict[str, list[Option]]) -> str:
+def bash_of_fathom(table: dict[str, Verb]) -> str:
     """Return the completion of ``fathom`` for bash."""
     cases = "\n".join(
-        f"        {verb}) words='{' '.join(one.name for one in options)}' ;;"
-        for verb, options in table.items()
+        f"        '{name}') words='{' '.join(one.name for part in verb for one in part)}' ;;"
+        for name, verb in {"": _first(), **table}.items()
     )
     return f"""# bash completion of fathom
 _fathom() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} words=
-    COMPREPLY=()
-    if ((COMP_CWORD == 1)); then
-        words='{" ".join(table)} --help --version'
-    else
-        case ${{COMP_WORDS[1]}} in
-{cases}
+    local word=${{COMP_WORDS[COMP_CWORD]}} verb= words= at
+    local -a only=()
+    for ((at = 1; at < COMP_CWORD; at++)); do
+        case "${{verb:+$verb }}${{COMP_WORDS[at]}}" in
+            {_alternatives(table)}) verb=${{verb:+$verb }}${{COMP_WORDS[at]}} ;;
+            *) break ;;
         esac
-    fi
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    done
+    case $verb in
+{cases}
+    esac
+    [[ $word == -* ]] || only=(-X '-*')
+    mapfile -t COMPREPLY < <(compgen -W "$words" "${{only[@]}}" -- "$word")
     ((${{#COMPREPLY[@]}})) || compopt -o default
 }}
 complete -F _fathom fathom
 """
 
 
-def zsh_of_fathom(table: dict[str, list[Option]]) -> str:
+def _alternatives(table: dict[str, Verb]) -> str:
+    """Return the words of all verbs as a pattern of ``case``."""
+    return "|".join(f"'{name}'" for name in table)
+
+
+def zsh_of_fathom(table: dict[str, Verb]) -> str:
     """Return the completion of ``fathom`` for zsh."""
-    names = [Option(verb, VERBS[verb].help) for verb in table]
     cases = "\n".join(
-        f"        {verb}) found=({_zsh_items(options, is_open=False)}) ;;"
-        for verb, options in table.items()
+        f"    '{name}') below=({_zsh_items(verb.below, is_open=False)}) "
+        f"found=({_zsh_items(verb.options, is_open=False)}) ;;"
+        for name, verb in {"": _first(), **table}.items()
     )
     return f"""#compdef fathom
-local -a found
-if ((CURRENT == 2)); then
-    found=({_zsh_items(names, is_open=False)})
-    _describe -t verbs verb found
-else
-    case $words[2] in
-{cases}
+local -a below found
+local verb= at
+for ((at = 2; at < CURRENT; at++)); do
+    case "${{verb:+$verb }}$words[at]" in
+        {_alternatives(table)}) verb=${{verb:+$verb }}$words[at] ;;
+        *) break ;;
     esac
-    _describe -o option found
-    _files
-fi
+done
+case $verb in
+{cases}
+esac
+(( $#below )) && _describe -t verbs verb below
+_describe -o option found
+(( $#below )) || _files
 """
 
 
-def fish_of_fathom(table: dict[str, list[Option]]) -> str:
+def fish_of_fathom(table: dict[str, Verb]) -> str:
     """Return the completion of ``fathom`` for fish."""
-    lines = ["# fish completion of fathom"]
-    for verb, options in table.items():
-        about = f"-a {verb} -d {_fish(VERBS[verb].help)}"
-        lines.append(f"complete -c fathom -n __fish_use_subcommand {about}")
-        given = f"complete -c fathom -n '__fish_seen_subcommand_from {verb}'"
-        for one in options:
-            name = f"-l {one.name[2:]}" if one.name.startswith("--") else f"-a {one.name}"
-            lines.append(f"{given} {name} -d {_fish(one.words)}")
+    names = " ".join(f"'{name}'" for name in table)
+    lines = [
+        "# fish completion of fathom",
+        "function __fathom_is_at",
+        "    set -l verb",
+        "    for word in (commandline -opc)[2..-1]",
+        f"        contains -- (string join ' ' $verb $word) {names}; or break",
+        "        set -a verb $word",
+        "    end",
+        '    test "$verb" = "$argv[1]"',
+        "end",
+    ]
+    for name, verb in {"": _first(), **table}.items():
+        given = f"complete -c fathom -n '__fathom_is_at \"{name}\"'"
+        no_files = " -f" if verb.below else ""
+        lines += [f"{given}{no_files} -a {one.name} -d {_fish(one.words)}" for one in verb.below]
+        lines += [f"{given} {_fish_name(one.name)} -d {_fish(one.words)}" for one in verb.options]
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,8 @@ sweeps, tunes and reports.
 """
 _TAIL = """.SH EXIT STATUS
 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; 4 verification found faults;
-5 compare \\-\\-fail\\-if; 6 measured, but not saved; 130 interrupted, with the partial result.
+5 a limit is broken, or something failed (compare, gate, resources); 6 measured, but not saved;
+7 cannot tell; 8 better (compare); 130 interrupted, with the partial result.
 .SH SEE ALSO
 .BR diskspd (1)
 """

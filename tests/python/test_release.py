@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +141,9 @@ def needs(shell: str) -> str:
         ("fathom", ["asse"], "assess"),
         ("fathom", ["sweep", "--bl"], "--block"),
         ("fathom", ["baseline", "rem"], "remove"),
+        # What is below a verb has options of its own.
+        ("fathom", ["prepare", "look", "--sa"], "--samples"),
+        ("fathom", ["serve", "user", "add", "--ro"], "--role"),
     ],
 )
 def test_bash_and_fish_complete(share: Path, command: str, typed: list[str], expected: str) -> None:
@@ -176,12 +180,59 @@ def test_zsh_knows_the_completion_and_can_read_it(share: Path, command: str, opt
     assert f"\n{option}" in done.stdout
 
 
+def completed(share: Path, shell: str, *typed: str) -> set[str]:
+    """Return what a shell offers behind ``fathom`` and these words, the last of them unfinished."""
+    if shell == "bash":
+        words = " ".join(repr(one) for one in ("fathom", *typed))
+        code = (
+            f"compopt() {{ echo files; }}; . '{share}/bash-completion/completions/fathom'; "
+            f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; "
+            "_fathom; printf '%s\\n' \"${COMPREPLY[@]}\""
+        )
+        arguments = [needs("bash"), "-c", code]
+    else:
+        words = " ".join(("fathom", *typed))
+        code = f"source '{share}/fish/vendor_completions.d/fathom.fish'; complete -C '{words}'"
+        arguments = [needs("fish"), "-Nc", code]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    return {line.split("\t")[0] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_what_is_below_a_verb_is_not_completed_as_that_verb(share: Path, shell: str) -> None:
+    """``fathom lun list --`` offered the options of ``fathom list``, and files were not offered."""
+    assert "--on" in completed(share, shell, "lun", "list", "--")
+    assert "--label" not in completed(share, shell, "lun", "list", "--")
+    assert "look" not in completed(share, shell, "prepare", "look", "")
+    offered = completed(share, shell, "report", "")
+    assert not any(one.startswith("-") for one in offered)
+    assert shell != "bash" or "files" in offered
+
+
+def test_zsh_completes_what_is_below_a_verb(share: Path) -> None:
+    code = (
+        "_describe() { for name in $@; do print -rl -- ${(P)name} 2>/dev/null; done }; "
+        "_files() { print files; }; PREFIX=; words=(fathom prepare look ''); CURRENT=4; "
+        f". '{share}/zsh/site-functions/_fathom'"
+    )
+    done = subprocess.run(
+        [needs("zsh"), "-fc", f"f() {{ {code} }}; f"], capture_output=True, text=True, check=False
+    )
+    assert "\n--samples:" in done.stdout, done.stderr
+    assert "\nfill:" not in done.stdout
+    assert done.stdout.endswith("files\n")
+
+
 def test_the_manual_page_of_fathom_has_every_verb(tmp_path: Path) -> None:
+    from fathom.cli import exit_codes  # noqa: PLC0415 - Only here.
     from fathom.cli.verbs import VERBS  # noqa: PLC0415 - Only here.
 
     manual = script("dist/manual")
     text = manual.page()
     assert all(f"\n.SS {verb}\n" in text for verb in VERBS)
+    codes = {value for name, value in vars(exit_codes).items() if name.startswith("EXIT_")}
+    told = text.partition(".SH EXIT STATUS")[2]
+    assert all(re.search(rf"(^|; ){code} ", told, re.MULTILINE) for code in codes), told
     file = tmp_path / "fathom.1"
     file.write_text(text)
     if shutil.which("groff"):
