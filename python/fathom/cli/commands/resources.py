@@ -73,7 +73,7 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
 ) -> None:
     """Tell which cluster resources moved, failed or degraded, and when.
 
-    The exit code is 5 if one failed or degraded in that time, or is not running now.
+    The exit code is 5 if one failed or degraded in that time, or is neither running nor disabled.
     """
     try:
         if mail_to and not (smtp and mail_from):
