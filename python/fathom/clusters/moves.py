@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from fathom.clusters.model import Move
@@ -75,7 +76,7 @@ class _Track:
         elif node in self._here or node in self._stopped or node in self._lost:
             if event.kind == "offline":
                 self._stopped.setdefault(node, at_s)
-            elif event.kind == "node lost" and at_s - self._lost.get(node, 0.0) > _FOLLOWS_S:
+            elif event.kind == "node lost" and at_s - self._lost.get(node, -inf) > _FOLLOWS_S:
                 # Each of the others says so, within moments.
                 self._lost[node] = at_s
             if event.kind in ("offline", "node lost"):
