@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import fathom
 import pytest
 from commands import command
-from fathom._addresses import is_address
+from fathom._addresses import is_address, misnomer
 from fathom._provenance import TargetProvenance, target_provenance
 
 if TYPE_CHECKING:
@@ -145,3 +145,20 @@ def test_what_only_makes_sense_here_is_refused_with_the_reason(home: Path, addre
 
 def test_nothing_of_this_host_is_said_to_lie_beneath_it(address: str) -> None:
     assert target_provenance(address) == TargetProvenance()
+
+
+@pytest.mark.parametrize("name", ["C:", "C:\\x.dat", "d:/x", "#0", "#12"])
+@pytest.mark.parametrize(
+    "verb", [("prepare", "fill", "--size", "1M"), ("prepare", "look"), ("assess", "--time", "10s")]
+)
+def test_no_verb_takes_a_name_for_a_file_that_a_run_does_not(
+    name: str, verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    r"""``prepare fill`` made a file called ``D:\x.dat``, or ``#0``, which no run could measure."""
+    monkeypatch.chdir(tmp_path)
+    done = command(*verb, name)
+    assert done.returncode == 3, done.stderr
+    assert "drive letter" in done.stderr or "name it by its path" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    for plain in ("x:y", "a#0", "#", "#x", "./#0", "CC:/x"):
+        assert misnomer(plain) is None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fathom._addresses import is_address
+from fathom._addresses import is_address, misnomer
 from fathom._files import size_of
 from fathom._provenance import is_among_devices
 from fathom.engine import explain
@@ -106,6 +106,7 @@ def opened_target(
         If nothing has this name, there is too little room, or nothing that could be measured.
 
     """
+    _check_name(name)
     path = Path(name)
     if is_address(name):
         yield replace(_served(name, writes=writes), hosts=hosts)
@@ -137,6 +138,7 @@ def foreseen_target(
         As ``opened_target``.
 
     """
+    _check_name(name)
     if is_address(name):
         return _served(name, writes=writes)
     path = Path(name)
@@ -147,6 +149,11 @@ def foreseen_target(
     if not os.access(folder, os.W_OK | os.X_OK):
         raise TargetError(f"{name}: no scratch file can be made in {folder}: it cannot be written")
     return AssessedTarget(name, folder, size_bytes, is_scratch=True, writes=True, is_direct=True)
+
+
+def _check_name(name: str) -> None:
+    if (wrong := misnomer(name)) is not None:
+        raise TargetError(wrong)
 
 
 def _scratch_folder(name: str, path: Path) -> Path:

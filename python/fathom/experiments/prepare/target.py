@@ -7,7 +7,7 @@ import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fathom._addresses import is_address
+from fathom._addresses import is_address, misnomer
 from fathom._files import size_of
 from fathom._hanging import LIMIT_S, within
 from fathom._provenance import is_among_devices, target_provenance
@@ -77,11 +77,14 @@ def refuse_address(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidRequestError
-        If it is an address, empty, or the name of a folder that is not there.
+        If it is an address, empty, a drive of Windows, the number of a disk, or the name of a
+        folder that is not there.
 
     """
     if not os.fspath(path):
         raise InvalidRequestError("there is no target: name a file or a block device")
+    if (wrong := misnomer(path)) is not None:
+        raise InvalidRequestError(wrong)
     if is_address(path):
         raise InvalidRequestError(
             f"{path} is served by another host and cannot be prepared; write to it by a run, as "
