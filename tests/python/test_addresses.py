@@ -162,3 +162,13 @@ def test_no_verb_takes_a_name_for_a_file_that_a_run_does_not(
     assert list(tmp_path.iterdir()) == []
     for plain in ("x:y", "a#0", "#", "#x", "./#0", "CC:/x"):
         assert misnomer(plain) is None
+
+
+def test_a_file_that_is_called_as_a_disk_is_named_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "#0").write_bytes(b"data" * 1024)
+    done = command("prepare", "adopt", "./#0", "--lose", "#0")
+    assert done.returncode == 0, done.stderr
+    assert "is a scratch file now" in done.stdout + done.stderr

@@ -33,7 +33,7 @@ def described(path: str | os.PathLike[str]) -> str | None:
 
     """
     refuse_address(path)
-    target = target_facts(Path(path))
+    target = target_facts(path)
     if target.is_device:
         raise InvalidRequestError(
             f"{target.path} is a device: name it by --allow-write in each run that writes it"
@@ -54,7 +54,7 @@ def seen(path: str | os.PathLike[str]) -> _fathom.Seen:
 
     """
     refuse_address(path)
-    target = target_facts(Path(path))
+    target = target_facts(path)
     if target.is_device:
         raise InvalidRequestError(f"{target.path} is a device, and no file")
     try:
@@ -86,7 +86,7 @@ def adopt(path: str | os.PathLike[str], *, lose: str, shown: _fathom.Seen | None
 
     """
     refuse_address(path)
-    target = target_facts(Path(path))
+    target = target_facts(path)
     if target.is_device or lose != Path(path).name:
         raise RefusedError(
             f"{target.path} was not adopted: its name, {Path(path).name}, was not given"
