@@ -33,7 +33,7 @@ from fathom.clusters import (
 )
 from fathom.clusters.read import read_text_of
 from fathom.clusters.shown import html_page, mail_of
-from fathom.clusters.times import log_s
+from fathom.clusters.times import iso_s, log_s, long_s
 from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
@@ -172,6 +172,13 @@ def test_the_year_of_a_log_is_that_in_which_it_is_not_to_come() -> None:
     assert log_s("Feb 30 00:00:01", new_year) is None
 
 
+def test_a_date_before_all_years_is_none() -> None:
+    """It ended with a traceback, where the zone has an offset."""
+    for text in ("0001-01-01 00:00:00", "9999-12-31T23:59:59-14:00", "Mon Jan  1 00:00:00 0001"):
+        iso_s(text)
+        long_s(text)
+
+
 # Windows clusters.
 
 
@@ -279,6 +286,18 @@ def test_groups_and_resources_of_windows_tell_how_they_are_now() -> None:
     assert (row.group, row.resource, row.node, row.status) == ("SQL", "", "n2", "Online")
 
 
+ROW = {
+    "cluster_type": "Pacemaker",
+    "cluster": "lab",
+    "group": "files",
+    "resource": "export",
+    "node": "n1",
+    "status": "Started",
+}
+# They ended with a traceback.
+ODD_ROWS = [{**ROW, **odd} for odd in ({"status": 5}, {"cluster": None}, {"group": ["files"]})]
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -292,6 +311,7 @@ def test_groups_and_resources_of_windows_tell_how_they_are_now() -> None:
         b"{",
         b'{"rows": [], "events": [{"nonsense": 1}], "moves": []}',
         b'{"rows": [], "events": [], "moves": [{"cluster": 1}]}',
+        *(json.dumps({"rows": [one], "events": [], "moves": []}).encode() for one in ODD_ROWS),
         b"[" * 100_000,
         b"ElfFile\0" + bytes(100),
     ],

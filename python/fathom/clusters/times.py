@@ -14,17 +14,17 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 def iso_s(text: str) -> float | None:
     """Return the time of ``2026-11-25 23:10:37Z`` or ``2016-06-23T10:11:12.1234567+02:00``."""
     try:
-        found = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
-    except ValueError:
+        return datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip())).timestamp()
+    except (ValueError, OverflowError):
+        # It is no date, or lies before the years of this zone.
         return None
-    return found.timestamp()
 
 
 def long_s(text: str) -> float | None:
     """Return the time of ``Wed Nov 25 23:10:35 2026``, crm_mon's other form."""
     try:
         return datetime.strptime(text.strip(), "%a %b %d %H:%M:%S %Y").astimezone().timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return iso_s(text)
 
 

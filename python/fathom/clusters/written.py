@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,15 @@ __all__ = [
     "stamp",
 ]
 
+# Made again from the events.
+_ROW_TIMES = frozenset(
+    {
+        "last_online_unix_s",
+        "last_offline_unix_s",
+        "last_degraded_unix_s",
+        "last_error_unix_s",
+    }
+)
 NEVER = "NA"
 """What stands where something never happened, as in scripts."""
 
@@ -90,6 +100,8 @@ def report_from_json(data: object) -> ClusterReport:
         moves = tuple(Move(**one) for one in data["moves"])
     except TypeError as error:
         raise ClusterError(f"it is a damaged JSON of fathom resources: {error}") from error
+    for row in rows:
+        _check({name: one for name, one in vars(row).items() if name not in _ROW_TIMES})
     for one in events:
         _check(vars(one), "at_unix_s")
         if one.kind not in KINDS:
@@ -101,9 +113,13 @@ def report_from_json(data: object) -> ClusterReport:
 
 def _check(fields: Mapping[str, object], *numbers: str) -> None:
     for name, value in fields.items():
-        is_right = isinstance(value, int | float) if name in numbers else isinstance(value, str)
+        is_right = _is_time(value) if name in numbers else isinstance(value, str)
         if not is_right:
             raise ClusterError(f"it is a damaged JSON of fathom resources: {name} is {value!r}")
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def events_of_report(data: object, cluster: str) -> Found:
