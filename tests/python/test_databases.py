@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from fathom.databases.account import account_for
 from fathom.databases.postgresql import Binaries, Databases, Settings
@@ -31,7 +31,7 @@ def test_what_a_connection_had_used_was_called_other_programs_until_its_server_s
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _SERVER], stdin=pipe, stdout=pipe) as process:
         before_s = databases.own_cpu_s()
-        servers = cast("list[Any]", [SimpleNamespace(process=process)])
+        servers: list[Any] = [SimpleNamespace(process=process)]
         databases.servers = servers
         assert process.stdout is not None
         process.stdout.readline()

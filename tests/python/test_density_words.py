@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+import fathom
 import pytest
 from fabricated import fabricated
 from fathom.cli.views.density import show_density
@@ -20,7 +21,7 @@ from fathom.experiments.density.outcome import (
     stepped,
 )
 from fathom.experiments.density.plan import DensityPlan
-from fathom.experiments.density.runners import COUNT, FilesRunner
+from fathom.experiments.density.runners import COUNT, FilesRunner, _of_targets
 from fathom.host import Limit
 from fathom.report import gather
 from fathom.report.collect._density import density_side
@@ -222,3 +223,16 @@ def test_failed_io_of_files_was_said_to_be_transactions() -> None:
     assert "3 I/Os failed, and are not counted." in sentences_of(PLAN, [failed])
     databases = replace(PLAN, kind="postgresql", workload=None)
     assert "3 transactions failed, and are not counted." in sentences_of(databases, [failed])
+
+
+def test_the_latency_of_files_was_that_of_a_write_without_its_sync(tmp_path: Path) -> None:
+    load = ["-b8K", "-s", "-w100", "--fdatasync=1", "-L", "-d1", "-W0", "-c1M"]
+    result = fathom.run([*load, str(tmp_path / "a"), str(tmp_path / "b")])
+    (span,) = result.time_spans
+    assert span.total.latency is not None
+    assert span.sync.latency is not None
+    parts = list(_of_targets(result))
+    took_ms = sum(one.count * (one.latency_mean_ms or 0) for one in parts)
+    whole_ns = span.total.latency.sum_ns + span.sync.latency.sum_ns
+    assert took_ms * 1e6 == pytest.approx(whole_ns)
+    assert span.sync.latency.sum_ns > span.total.latency.sum_ns / 10

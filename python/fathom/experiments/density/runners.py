@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fathom.engine import EventCallback
     from fathom.experiments.density.plan import DensityPlan
     from fathom.host import Counters
-    from fathom.result import Result
+    from fathom.result import Latency, Result
     from fathom.runners import Runner
     from fathom.store import Store
 
@@ -205,7 +205,9 @@ def _of_targets(result: Result) -> Iterator[DatabaseFigures]:
         mine = [one for one in parts if one["target"] == number]
         both = [part for one in mine for part in (one["read"], one["write"])]
         total = Direction.merged(both, span["measured_ns"])
-        mean_ns = None if total.latency is None else total.latency.mean_ns
+        synced = [one["sync"] for one in mine if one.get("sync")]
+        syncs = Direction.merged(synced, span["measured_ns"])
+        mean_ns = _mean_ns(total.latency, syncs.latency)
         yield DatabaseFigures(
             name=f"file{number + 1}",
             per_s=total.iops,
@@ -213,3 +215,10 @@ def _of_targets(result: Result) -> Iterator[DatabaseFigures]:
             count=total.ios,
             failed=total.errors,
         )
+
+
+def _mean_ns(ios: Latency | None, syncs: Latency | None) -> float | None:
+    """Return how long an I/O takes with its share of the syncs, which are part of a commit."""
+    if ios is None:
+        return None
+    return (ios.sum_ns + (syncs.sum_ns if syncs else 0)) / ios.count
