@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from fathom import store as package
 from fathom.store import NotAStoreError, NotFoundError, Store, StoreError, StoreInUseError
 from fathom.store._database import Database
 from fathom.store._migrate import alembic_config
-from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
+from fathom.store._tables import REVISION, VERSION_TABLE, metadata, run_targets, runs
 from fathom.store.packing import pack_json
 from fathom.store.where import default_store, store_url
 from sqlalchemy import delete, inspect, table
@@ -138,6 +139,20 @@ def test_lists_are_filtered(store: Store) -> None:
     path = RESULT.raw["time_spans"][0]["targets"][0]["path"]
     assert ids(device=path) == [third, second, first]
     assert ids(device="no such device") == []
+
+
+def test_a_server_refused_a_run_that_was_measured_for_the_length_of_its_label(
+    store: Store,
+) -> None:
+    """The index of labels held at most 2704 bytes. Neither chance nor serials compress well."""
+    letters = random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=9000)  # noqa: S311
+    long = "".join(letters)
+    saved = store.runs.save(RESULT, ARGUMENTS, label=long)
+    store.runs.save(RESULT, ARGUMENTS, label=long[:-1])
+    assert [run.id for run in store.runs.list(label=long)] == [saved]
+    assert store.runs.get(saved).summary.label == long
+    with store._database.writing() as connection:
+        connection.execute(run_targets.update().values(device_serial=long))
 
 
 def test_a_server_did_not_find_a_label_of_bytes_by_its_beginning(store: Store) -> None:

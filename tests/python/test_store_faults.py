@@ -41,9 +41,9 @@ def change(address: str, *statements: str) -> None:
 def test_a_store_of_a_later_version_is_left_alone(address: str) -> None:
     Store(address).close()
     change(address, "UPDATE fathom_version SET version_num = '9999'")
-    with pytest.raises(StoreTooNewError, match=r"later version.*9999.*knows up to 0004"):
+    with pytest.raises(StoreTooNewError, match=r"later version.*9999.*knows up to 0005"):
         Store(address)
-    change(address, "UPDATE fathom_version SET version_num = '0004'")
+    change(address, "UPDATE fathom_version SET version_num = '0005'")
     Store(address).close()
 
 

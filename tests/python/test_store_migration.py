@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fathom
 import fathom.imported
@@ -15,6 +16,9 @@ from fathom.store._migrate import _APPLICATION_ID, MIGRATIONS, alembic_config
 from fathom.store._tables import REVISION
 from fathom.store.packing import pack_json
 from fathom.store.where import store_url
+
+if TYPE_CHECKING:
+    from conftest import Server
 
 RESULT = fathom.Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
 
@@ -78,6 +82,17 @@ def test_an_old_store_keeps_its_runs_and_takes_imports(tmp_path: Path, version: 
         imported = fathom.imported.ImportedResult(origin="fio-json", tool="fio")
         run_id = store.runs.save_imported(imported)
         assert store.runs.get(run_id).summary.columns["block_bytes"] is None
+
+
+def test_an_old_store_of_a_server_takes_labels_of_any_length(server: Server) -> None:
+    address = server.new_database()
+    database = Database(store_url(address))
+    with database.writing() as connection:
+        command.upgrade(alembic_config(connection), "0004")
+    database.close()
+    with Store(address) as store:
+        saved = store.runs.save(RESULT, [], label="".join(map(str, range(5000))))
+        assert [run.id for run in store.runs.list()] == [saved]
 
 
 def test_the_constraints_that_stay_still_hold(tmp_path: Path) -> None:

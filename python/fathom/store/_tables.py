@@ -52,6 +52,10 @@ _LATENCIES = ("mean", "p50", "p95", "p99", "p999", "max")
 # SQLite gives ids of its own only to INTEGER; BIGINT is for PostgreSQL.
 _Big = BigInteger().with_variant(Integer, "sqlite")
 
+# A B-tree of PostgreSQL refuses a row of which it would hold more than 2704 bytes; labels, and the
+# serials of all disks beneath a target, may be longer. SQLite takes them as they are.
+_ANY_LENGTH = "hash"
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -164,7 +168,7 @@ runs = Table(
     Index(None, "started_at_unix_s"),
     Index(None, "experiment_id"),
     Index(None, "step_id"),
-    Index(None, "label"),
+    Index(None, "label", postgresql_using=_ANY_LENGTH),
     Index(None, "source_sha256"),
     Index(None, "series_key", "outcome"),
     sqlite_autoincrement=True,
@@ -210,7 +214,7 @@ run_targets = Table(
     Column("device_write_cache", Text),
     Column("device_is_rotational", Integer),
     Column("device_bytes", _Big),
-    Index(None, "device_serial"),
+    Index(None, "device_serial", postgresql_using=_ANY_LENGTH),
 )
 
 baselines = Table(
