@@ -47,7 +47,8 @@ _PIECE_MS = 100
 _LEAST_ROOM_BYTES = 32 << 10
 _FILE = "fathom_file"
 # What a run is saved into.
-_WRITTEN = ("experiments", "steps", "runs", "provenances", "run_targets", "overrides")
+_NUMBERED = ("experiments", "steps", "runs", "overrides")
+_WRITTEN = (*_NUMBERED, "shared_texts", "provenances", "run_targets")
 _SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
@@ -131,10 +132,11 @@ class Database:
         with self.writing() as connection:
             # A server that stands by takes a transaction, and refuses to write in it; a role that
             # may only read takes one, too. SQLite tells of a file only when something is written.
-            if not self.is_sqlite and _is_read_only(connection):
+            lacking = "" if self.is_sqlite else _lacking(connection)
+            if lacking:
                 raise StoreError(
-                    f"the store {self.name} can only be read: make it writable, or name another "
-                    "store with --store"
+                    f"the store {self.name} can only be read ({lacking}): make it writable, or "
+                    "name another store with --store"
                 )
             if self.is_sqlite:
                 same = f"UPDATE {VERSION_TABLE} SET version_num = version_num"  # noqa: S608
@@ -227,7 +229,12 @@ class Database:
         return sa.create_engine(
             url.set(query=query),
             pool_pre_ping=True,
-            connect_args={"options": options, "application_name": "fathom"},
+            # In the encoding of the database, the driver would hand out bytes for SQL_ASCII.
+            connect_args={
+                "options": options,
+                "application_name": "fathom",
+                "client_encoding": "utf8",
+            },
         )
 
     def _begin_sqlite(self, connection: Connection) -> None:
@@ -380,11 +387,19 @@ def _is_busy(error: BaseException | None) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _is_read_only(connection: Connection) -> bool:
+def _lacking(connection: Connection) -> str:
+    """Return what keeps a server from saving a run here; nothing if it can."""
     if connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
-        return True
-    may = [sa.func.has_table_privilege(name, "INSERT") for name in _WRITTEN]
-    return not all(connection.execute(sa.select(*may)).one())
+        return "the server takes no changes"
+    may = {f"INSERT on {name}": sa.func.has_table_privilege(name, "INSERT") for name in _WRITTEN}
+    for name in _NUMBERED:
+        # Whoever may insert is not thereby given numbers for it.
+        numbers = sa.func.pg_get_serial_sequence(name, "id")
+        may[f"USAGE on {name}_id_seq"] = sa.func.has_sequence_privilege(numbers, "USAGE, UPDATE")
+    found = zip(may, connection.execute(sa.select(*may.values())).one(), strict=True)
+    lacking = [name for name, is_given in found if is_given is False]
+    more = f" and {len(lacking) - 1} more rights" if len(lacking) > 1 else ""
+    return f"its role lacks {lacking[0]}{more}" if lacking else ""
 
 
 def _is_writable(path: Path) -> bool:

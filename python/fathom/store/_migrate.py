@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fathom import _packages
 from fathom.store._database import no_store
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata
-from fathom.store.errors import NotAStoreError, StoreTooNewError
+from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -41,6 +41,8 @@ def bring_up_to_date(database: Database, *, make: bool = True) -> None:
         If a later version of Fathom made the tables; they are not changed.
     NoStoreError
         If there are no tables yet, and ``make`` is not wanted.
+    StoreError
+        If a server's database has no room for all letters, so that no tables are made in it.
 
     """
     with database.reading() as connection:
@@ -62,11 +64,25 @@ def _migrate(database: Database) -> None:
         if found == REVISION:
             return
         if found is None:
+            _check_encoding(connection, database)
             _make(connection)
         else:
             _packages.command.upgrade(alembic_config(connection), REVISION)
         if database.is_sqlite:
             connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")
+
+
+def _check_encoding(connection: Connection, database: Database) -> None:
+    """Refuse a database that lacks letters: a run would be refused for its label at its end."""
+    if database.is_sqlite:
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != "UTF8":
+        raise StoreError(
+            f"the database of the store {database.name} keeps texts as {encoding}, which lacks "
+            "letters that labels and paths may have: name one that was made with createdb -E UTF8 "
+            "-T template0"
+        )
 
 
 def alembic_config(connection: Connection) -> _packages.Config:
