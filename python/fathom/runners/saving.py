@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tempfile
 import time
 from itertools import count
@@ -78,9 +79,10 @@ def _kept(result: Result, label: str, why: str) -> NotSavedError:
         except OSError as error:
             refused.append(f"{folder} ({error.strerror or error})")
             continue
+        named = f" --label={shlex.quote(label)}" if label else ""
         return NotSavedError(
             f"{why}\nThe result of this run is kept in {path}: put the store right, then "
-            f"fathom import {path}",
+            f"fathom import {path}{named}",
             path,
         )
     return NotSavedError(f"{why}\nNor can the result be kept in {', '.join(refused)}: it is lost")
