@@ -11,7 +11,7 @@ import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -60,6 +60,9 @@ class _Validity(NamedTuple):
     begins: dt.datetime
     days: int
 
+    def ends(self) -> dt.datetime:
+        return self.begins + dt.timedelta(days=self.days)
+
 
 class _Signer(NamedTuple):
     """An authority: its certificate and its key."""
@@ -74,7 +77,8 @@ def make_certificates(
     """Write the certificates of these hosts, and return their files.
 
     Certificates of a fleet that are there for them are replaced, and no other file is. The
-    authority is made once; later calls add hosts, signed by it. Who has ``ca.key`` can make any
+    authority is made once; later calls add hosts, signed by it. Where it would end before them, its
+    certificate is renewed, and every host needs the new ``ca.pem``. Who has ``ca.key`` can make any
     certificate, so it is for the administrator alone, and no host needs it. ``at`` is when they
     begin to be valid; now by default.
 
@@ -120,8 +124,8 @@ def certificate_files(folder: Path, role: Role, host: str | None = None) -> Iden
     Raises
     ------
     FathomError
-        If they are not there, are no certificate and key that belong together, or others may read
-        the key; it says what to do.
+        If they are not there, are no certificate and key that belong together, are not valid now,
+        or others may read the key; it says what to do.
 
     """
     if host is None:
@@ -153,7 +157,41 @@ def certificate_files(folder: Path, role: Role, host: str | None = None) -> Iden
             f"{names} in {folder} are no certificates with their key ({error.reason or error}): "
             "copy them again, or make others (fathom fleet certificates)"
         ) from error
+    _check_that_it_is_valid(files, role)
     return files
+
+
+def _check_that_it_is_valid(files: Identity, role: Role) -> None:
+    """Refuse what no other end takes: it would be known there alone, and here as no answer."""
+    authority, own = (
+        x509.load_pem_x509_certificate(one.read_bytes())
+        for one in (files.authority, files.certificate)
+    )
+    try:
+        own.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        raise FathomError(
+            f"{files.certificate} is of another authority than {files.authority}: copy both again "
+            "from the folder that fathom fleet certificates has written"
+        ) from None
+    units = own.subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
+    if [one.value for one in units] != [role]:
+        raise FathomError(
+            f"{files.certificate} is no {role}'s certificate: copy that and its key again from the "
+            "folder that fathom fleet certificates has written"
+        )
+    now = dt.datetime.now(tz=dt.UTC)
+    for file, found in ((files.authority, authority), (files.certificate, own)):
+        if now > found.not_valid_after_utc:
+            raise FathomError(
+                f"{file} has expired ({found.not_valid_after_utc:%Y-%m-%d %H:%M} UTC): make it "
+                "again where ca.key is (fathom fleet certificates), and copy it to its hosts"
+            )
+        if now < found.not_valid_before_utc:
+            raise FathomError(
+                f"{file} is valid from {found.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on, and the "
+                f"clock of this host shows {now:%Y-%m-%d %H:%M} UTC: set it"
+            )
 
 
 def _must_be_kept(key: Path) -> None:
@@ -180,7 +218,15 @@ def _authority(folder: Path, valid: _Validity) -> _Signer:
         kept = serialization.load_pem_private_key(key.read_bytes(), None)
         if not isinstance(kept, ec.EllipticCurvePrivateKey):
             raise ValueError("it is of another kind")
-        return _Signer(x509.load_pem_x509_certificate(certificate.read_bytes()), kept)
+        known = x509.load_pem_x509_certificate(certificate.read_bytes())
+        if known.public_key() != kept.public_key():
+            raise ValueError("ca.pem is of another key")
+        if known.not_valid_after_utc < valid.ends() - _EARLIER:
+            # Nobody takes a certificate for longer than the authority's own. The key stays, so that
+            # hosts which have the old one know what it signs until that ends.
+            known = _signed_by_itself(kept, known.subject, valid)
+            _write(certificate, _pem_of_certificate(known), 0o644, _is_certificate)
+        return _Signer(known, kept)
     for one, other in ((certificate, key), (key, certificate)):
         if os.path.lexists(one):
             raise FathomError(
@@ -190,6 +236,15 @@ def _authority(folder: Path, valid: _Validity) -> _Signer:
     made = ec.generate_private_key(_CURVE())
     # Random, so that two authorities do not look alike in a message.
     name = _subject(f"authority {x509.random_serial_number():x}"[:42], "authority")
+    signed = _signed_by_itself(made, name, valid)
+    _write(key, _pem_of(made), 0o600, nothing)
+    _write(certificate, _pem_of_certificate(signed), 0o644, nothing)
+    return _Signer(signed, made)
+
+
+def _signed_by_itself(
+    made: ec.EllipticCurvePrivateKey, name: x509.Name, valid: _Validity
+) -> x509.Certificate:
     builder = _begun(name, name, made, valid).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
@@ -202,10 +257,7 @@ def _authority(folder: Path, valid: _Validity) -> _Signer:
         critical=True,
     )  # fmt: skip
     identifier = x509.SubjectKeyIdentifier.from_public_key(made.public_key())
-    signed = builder.add_extension(identifier, critical=False).sign(made, hashes.SHA256())
-    _write(key, _pem_of(made), 0o600, nothing)
-    _write(certificate, signed.public_bytes(serialization.Encoding.PEM), 0o644, nothing)
-    return _Signer(signed, made)
+    return builder.add_extension(identifier, critical=False).sign(made, hashes.SHA256())
 
 
 def _issued(folder: Path, signer: _Signer, host: str, role: Role, valid: _Validity) -> list[Path]:
@@ -220,7 +272,7 @@ def _issued(folder: Path, signer: _Signer, host: str, role: Role, valid: _Validi
         builder = builder.add_extension(extension, critical=is_critical)
     signed = builder.sign(signer.key, hashes.SHA256())
     files = _files_of(folder, host, role)
-    _write(files[0], signed.public_bytes(serialization.Encoding.PEM), 0o644, _is_certificate)
+    _write(files[0], _pem_of_certificate(signed), 0o644, _is_certificate)
     _write(files[1], _pem_of(key), 0o600, _is_key)
     return files
 
@@ -289,7 +341,11 @@ def _begun(
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
     builder = builder.not_valid_before(valid.begins - _EARLIER)
-    return builder.not_valid_after(valid.begins + dt.timedelta(days=valid.days))
+    return builder.not_valid_after(valid.ends())
+
+
+def _pem_of_certificate(found: x509.Certificate) -> bytes:
+    return found.public_bytes(serialization.Encoding.PEM)
 
 
 def _pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:

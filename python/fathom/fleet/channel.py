@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from distributed.comm.core import Comm, connect
+from tornado.iostream import StreamClosedError
 
 from fathom.errors import FathomError
 
@@ -72,4 +73,6 @@ def _words(error: BaseException) -> str:
     found = error
     while found.__cause__ is not None and str(found.__cause__):
         found = found.__cause__
+    if isinstance(found, StreamClosedError):
+        return "it closed the connection: it has ended, or takes no such certificate"
     return str(found) or type(found).__name__

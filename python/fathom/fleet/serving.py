@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import TYPE_CHECKING
 
 from fathom._fathom import version
 from fathom.errors import FathomError
 from fathom.fleet.address import host_and_port, in_brackets, listening_place
 from fathom.fleet.certificates import certificate_files
+from fathom.fleet.channel import Channel, NoAnswerError
+from fathom.fleet.comm import security_of
 from fathom.fleet.coordinator import coordinator_at
 from fathom.fleet.member import member_of
 from fathom.fleet.restricted import quiet_logs
@@ -17,9 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fathom.fleet.certificates import Identity
+
 __all__ = ["serve_coordinator", "serve_host"]
 
 _AGAIN_S = 2.0
+_ANSWER_S = 5.0
 
 
 async def serve_coordinator(
@@ -73,6 +79,7 @@ async def serve_host(
     while True:
         member = member_of(coordinator, identity, name, place)
         try:
+            await _answered(coordinator, identity, say, is_first=is_first)
             await member
             say(f"host {name} of version {version()} has joined {coordinator}")
             is_first = False
@@ -90,3 +97,42 @@ async def serve_host(
         finally:
             await member.close(reason="it was ended")
         await asyncio.sleep(_AGAIN_S)
+
+
+async def _answered(
+    coordinator: str, identity: Identity, say: Callable[[str], None], *, is_first: bool
+) -> None:
+    """Wait until the coordinator answers, and say so; Dask would wait for ever without a word.
+
+    Raises
+    ------
+    FathomError
+        If one end refuses the certificate of the other, where this host has not been there yet.
+
+    """
+    has_said = False
+    channel = Channel(f"tls://{coordinator}", security_of(identity).get_connection_args("worker"))
+    while True:
+        try:
+            await channel.ask("identity", _ANSWER_S)
+        except NoAnswerError as error:
+            if is_first and _is_refusal(error):
+                raise FathomError(
+                    f"host {identity.host()} cannot join {coordinator}: {error}; both need "
+                    "certificates of one authority (fathom fleet certificates)"
+                ) from error
+            if not has_said:
+                say(f"the coordinator {coordinator} gives no answer ({error}); waiting for it")
+            has_said = True
+            await asyncio.sleep(_AGAIN_S)
+        else:
+            return
+        finally:
+            channel.close()
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether TLS has failed, and not the way to the other end."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__
+    return error is not None
