@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["ENVIRONMENT", "listen", "note", "tapped"]
+__all__ = ["ENDED", "ENVIRONMENT", "listen", "note", "note_end", "tapped"]
 
 ENVIRONMENT = "FATHOM_EVENTS_FILE"
+ENDED = "command_ended"
+"""The last event of a command, with its ``exit_code`` and ``ended_at_unix_s``."""
 _listeners: list[Callable[[str, Mapping[str, object]], None]] = []
 
 
@@ -46,6 +48,12 @@ def note(name: str, fields: Mapping[str, object]) -> None:
             os.write(handle, line.encode())
         finally:
             os.close(handle)
+
+
+def note_end(code: int | str | None) -> None:
+    """Hand over how this command ends, to whoever follows it and did not start it."""
+    number = code if isinstance(code, int) else int(code is not None)
+    note(ENDED, {"exit_code": number, "ended_at_unix_s": time.time()})
 
 
 def tapped(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+import pytest
 from fathom.web import processes as web_processes
-from fathom.web.processes import Processes, Wanted
+from fathom.web.processes import ProcessError, Processes, Wanted
+from served import served, started, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_runs_went_to_another_store_than_the_one_served_where_it_is_named_by_its_home(
@@ -52,3 +57,74 @@ def test_the_newest_process_was_an_older_one_in_the_hour_that_comes_twice(
     monkeypatch.undo()
     time.tzset()
     assert [one.id for one in processes.list(limit=9)] == began[::-1]
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["to its end", "stopped"])
+def test_a_run_that_was_saved_was_lost_where_its_keeper_alone_had_been_killed(
+    tmp_path: Path,
+    is_stopped: bool,  # noqa: FBT001 - A case.
+) -> None:
+    with served(tmp_path) as server, server.program() as program:
+        duration = "-d60" if is_stopped else "-d2"
+        name = started(program, {}, "-c1M", "-b4K", "-W0", duration, "--", str(tmp_path / "x.dat"))
+        place = tmp_path / "serve/runs" / name
+        noted = json.loads((place / "processes.json").read_text())
+        os.kill(noted["keeper"]["pid"], signal.SIGKILL)
+        events = place / "events.jsonl"
+        wait_for(lambda: events.exists() and '"live"' in events.read_text())
+        if is_stopped:
+            assert program.post(f"/api/v1/processes/{name}/stop").status_code == 202
+        address = f"/api/v1/processes/{name}"
+        wait_for(lambda: program.get(address).json()["state"] != "running")
+        told = program.get(address).json()
+        expected = ("interrupted", 130) if is_stopped else ("complete", 0)
+        assert (told["state"], told["exit_code"]) == expected
+        assert told["ended_at_unix_s"] >= told["started_at_unix_s"]
+        (number,) = told["run_ids"]
+        assert program.get(f"/api/v1/runs/{number}").json()["outcome"] == expected[0]
+
+
+def test_a_run_on_a_full_disk_was_a_fault_of_the_server_and_kept_others_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = Processes(tmp_path, None)
+
+    def full(*_given: object) -> NoReturn:
+        raise OSError(28, "No space left on device", "request.json")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Processes, "_write_request", full)
+        with pytest.raises(ProcessError, match=r"request\.json: No space left on device; make"):
+            processes.start(Wanted("run", ()), "me")
+    assert processes.list(limit=9) == []
+
+
+def _keep(folder: Path, command: list[str], most_bytes: int | None = None) -> int:
+    """Run a keeper, in a folder whose files may have so many bytes; return its exit code."""
+    asked = {"command": command, "cwd": str(folder), "environment": {}}
+    (folder / "request.json").write_text(json.dumps(asked))
+    limit = resource.RLIM_INFINITY if most_bytes is None else most_bytes
+    return subprocess.run(
+        [sys.executable, "-m", "fathom.web._keeper", str(folder)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        check=False,
+    ).returncode
+
+
+def test_a_command_ran_on_where_nobody_could_find_it(tmp_path: Path) -> None:
+    """Its keeper had ended, as there was no room to say which process it was."""
+    assert _keep(tmp_path, ["touch", "ran"], most_bytes=1000) != 0
+    assert not (tmp_path / "ran").exists()
+    assert _keep(tmp_path, ["touch", "ran"]) == 0
+    assert (tmp_path / "ran").exists()
+
+
+def test_what_a_command_complains_about_has_its_room_before_the_disk_is_full(
+    tmp_path: Path,
+) -> None:
+    errors = tmp_path / "errors.txt"
+    assert _keep(tmp_path, ["sh", "-c", "stat -c %s errors.txt; echo words >&2; exit 3"]) == 0
+    assert errors.read_text() == "words\n"
+    assert int((tmp_path / "output.txt").read_text()) > 1000
+    assert json.loads((tmp_path / "ended.json").read_text())["exit_code"] == 3

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 import fathom
+from fathom._events_file import note_end
 from fathom._signals import ending_in_good_order
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
 from fathom.cli.verbs import VerbGroup
@@ -60,8 +61,17 @@ def main() -> None:
     # NumPy's own threads cost time on small matrices, and disturb what is measured beside them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _open_streams()
-    with plain_streams():
-        code = _code()
+    code: int | str | None = EXIT_FAILED
+    try:
+        with plain_streams():
+            code = _code()
+    except SystemExit as ended:
+        code = ended.code
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+        raise
+    finally:
+        note_end(code)
     sys.exit(code)
 
 

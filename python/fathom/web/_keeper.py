@@ -18,17 +18,24 @@ from fathom._processes import this_process
 
 __all__ = ["main"]
 
+_PROCESSES, _ENDED = "processes.json", "ended.json"
+_ROOM_BYTES = 4096
+
 
 def main(folder: Path) -> int:
     """Run what ``request.json`` of a folder says, and write ``ended.json`` at its end."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    # A command that nobody can find, or whose end nobody learns, is not started. Its errors say
+    # where a run is kept that a full store does not take.
+    for name in (f"{_PROCESSES}.unfinished", f"{_ENDED}.unfinished", "errors.txt"):
+        _reserve(folder / name)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # What ends the server is not meant for what it has started.
         signal.signal(number, lambda *_: None)
     with (
         Path(os.devnull).open("rb") as nothing,
         (folder / "output.txt").open("wb") as output,
-        (folder / "errors.txt").open("wb") as errors,
+        (folder / "errors.txt").open("r+b", buffering=0) as errors,
     ):
         try:
             child = subprocess.Popen(  # noqa: S603 - The server made the command.
@@ -41,20 +48,31 @@ def main(folder: Path) -> int:
             )
         except OSError as error:
             errors.write(f"error: {error}\n".encode())
-            _write(folder, "ended.json", {"exit_code": 1, "ended_at_unix_s": time.time()})
+            _write(folder, _ENDED, {"exit_code": 1, "ended_at_unix_s": time.time()})
             return 1
         known: dict[str, object] = {"keeper": this_process(), "child": this_process(pid=child.pid)}
-        _write(folder, "processes.json", known)
+        _write(folder, _PROCESSES, known)
         code = child.wait()
-    _write(folder, "ended.json", {"exit_code": code, "ended_at_unix_s": time.time()})
+        # It has written through the same descriptor.
+        errors.truncate()
+    _write(folder, _ENDED, {"exit_code": code, "ended_at_unix_s": time.time()})
     return 0
+
+
+def _reserve(path: Path) -> None:
+    """Take the room of a file before it is needed, on a disk that may become full meanwhile."""
+    with path.open("wb") as file:
+        file.write(b" " * _ROOM_BYTES)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _write(folder: Path, name: str, content: dict[str, object]) -> None:
     """Write a file that appears once it is whole, and stays after a power cut."""
     unfinished = folder / f"{name}.unfinished"
-    with unfinished.open("w", encoding="utf-8") as file:
-        json.dump(content, file)
+    with unfinished.open("r+b") as file:
+        file.write(json.dumps(content).encode())
+        file.truncate()
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(folder / name)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fathom._events_file import ENVIRONMENT
+from fathom._events_file import ENDED, ENVIRONMENT
 from fathom._files import read_text
 from fathom._processes import is_gone
 from fathom.errors import FathomError
@@ -106,7 +106,8 @@ class Process:
 
     def errors(self) -> str:
         """Return the end of what it complained about."""
-        return _end_of(self.folder / "errors.txt")
+        # Behind them stands the room that was taken for them.
+        return _end_of(self.folder / "errors.txt").rstrip(" ")
 
 
 class Processes:
@@ -142,16 +143,16 @@ class Processes:
         # Names stand in the order of time: a clock at the wall has one hour twice a year.
         name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
         folder = self._folder / name
-        folder.mkdir(mode=0o700)
-        self._write_request(folder, wanted, user)
-        keeper = subprocess.Popen(  # noqa: S603 - Ours.
-            [sys.executable, "-m", "fathom.web._keeper", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd=folder,
-        )
+        try:
+            folder.mkdir(mode=0o700)
+            self._write_request(folder, wanted, user)
+            keeper = _kept(folder)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise ProcessError(
+                f"the run cannot be started: {error.filename or folder}: "
+                f"{error.strerror or error}; make room for it, and start it again"
+            ) from error
         self._await_start(folder, keeper)
         return self.get(name)
 
@@ -180,10 +181,14 @@ class Processes:
             if (folder / "processes.json").exists() or (folder / "ended.json").exists():
                 return
             if keeper.poll() is not None:
+                # It has started nothing, and is not to be taken for what is under way.
+                shutil.rmtree(folder, ignore_errors=True)
                 break
             time.sleep(0.02)
         keeper.kill()
-        raise ProcessError(f"the run did not start; {folder} has what is known")
+        raise ProcessError(
+            f"the run did not start: see whether {folder} has room, and start it again"
+        )
 
     def list(self, *, limit: int) -> list[Process]:
         """Return processes, the newest first."""
@@ -209,7 +214,7 @@ class Processes:
         request = _read(folder / "request.json")
         if request is None:
             raise ProcessError(f"what is known of process {name} is damaged")
-        ended = _read(folder / "ended.json")
+        state, ended = _state(folder)
         code = None if ended is None else int(str(ended["exit_code"]))
         return Process(
             id=name,
@@ -217,7 +222,7 @@ class Processes:
             command=str(request["shown"]),
             user=str(request["user"]),
             started_at_unix_s=float(str(request["started_at_unix_s"])),
-            state=_state(folder, code),
+            state=state,
             exit_code=code,
             ended_at_unix_s=None if ended is None else float(str(ended["ended_at_unix_s"])),
             folder=folder,
@@ -262,20 +267,45 @@ def command() -> list[str]:
     return [sys.executable, "-m", "fathom"]
 
 
-def _state(folder: Path, code: int | None) -> ProcessState:
-    if code is not None:
-        return _STATES.get(code, "failed")
-    noted = _read(folder / "processes.json")
-    if noted is None:
-        # Between its folder and its first word; a machine may have stopped there.
-        age_s = time.time() - folder.stat().st_mtime
-        return "running" if age_s < _STARTING_S else "lost"
-    is_there = any(is_gone(noted.get(one)) is False for one in ("keeper", "child"))
-    if is_there:
-        return "running"
-    # Between two looks it may have ended well.
+def _kept(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the keeper of a process."""
+    return subprocess.Popen(  # noqa: S603 - Ours.
+        [sys.executable, "-m", "fathom.web._keeper", str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=folder,
+    )
+
+
+def _state(folder: Path) -> tuple[ProcessState, Mapping[str, object] | None]:
+    """Return the state of a process, and how it ended, if that is known."""
     ended = _read(folder / "ended.json")
-    return "lost" if ended is None else _STATES.get(int(str(ended["exit_code"])), "failed")
+    if ended is None:
+        noted = _read(folder / "processes.json")
+        if noted is None:
+            # Between its folder and its first word; a machine may have stopped there.
+            age_s = time.time() - folder.stat().st_mtime
+            return ("running" if age_s < _STARTING_S else "lost"), None
+        if any(is_gone(noted.get(one)) is False for one in ("keeper", "child")):
+            return "running", None
+        # Between two looks it may have ended well. Where its keeper was killed, as by a kernel that
+        # needs memory, its own last event tells its end.
+        ended = _read(folder / "ended.json") or _own_end(folder)
+    if ended is None:
+        return "lost", None
+    return _STATES.get(int(str(ended["exit_code"])), "failed"), ended
+
+
+def _own_end(folder: Path) -> dict[str, object] | None:
+    """Return what a process has written of its end; None of one that was killed."""
+    last = _end_of(folder / "events.jsonl").rstrip("\n").rpartition("\n")[2]
+    with contextlib.suppress(ValueError):
+        found = json.loads(last)
+        if isinstance(found, dict) and found.get("event") == ENDED:
+            return {name: found[name] for name in ("exit_code", "ended_at_unix_s")}
+    return None
 
 
 def _read(path: Path) -> dict[str, object] | None:
