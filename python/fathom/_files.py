@@ -30,6 +30,7 @@ __all__ = [
     "anything",
     "check_regular",
     "is_empty",
+    "is_file",
     "nothing",
     "read_bytes",
     "read_text",
@@ -146,6 +147,16 @@ def anything(_path: Path) -> bool:
 def nothing(_path: Path) -> bool:
     """Nothing may be replaced."""
     return False
+
+
+def is_file(name: str) -> bool:
+    """Whether this names a file; a list of many runs is longer than any name of one."""
+    try:
+        return Path(name).is_file()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 def is_empty(path: Path) -> bool:

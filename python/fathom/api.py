@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._files import is_file
 from fathom._given import (
     amount,
     as_wrong_request,
@@ -450,7 +450,7 @@ class Report:
                 self._material: Material = gather(opened, wanted)
         except NoStoreError:
             # Files of results need none.
-            if store is not None or not wanted or not all(Path(one).is_file() for one in wanted):
+            if store is not None or not wanted or not all(is_file(one) for one in wanted):
                 raise
             self._material = gather(None, wanted)
 

@@ -21,6 +21,7 @@ from fathom.report.collect._again import again
 from fathom.report.collect._prepare import _slowest
 from fathom.report.material import WrittenPiece
 from fathom.store import Store
+from fathom.web.state import Served
 from reported import MIB, called, column, figures, saved_comparison, saved_preparations
 from simulated_storage import SimulatedStorage, Truth
 
@@ -63,6 +64,18 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     )
     # Its runs are repetitions, with all that these have.
     assert {"box-plots", "latency-distribution", "time-series"} <= set(figures(material))
+
+
+def test_a_list_of_many_runs_was_taken_for_a_file_whose_name_is_too_long(kept: Store) -> None:
+    """A name has at most 255 bytes, and 92 numbers have more."""
+    result = fabricated(rates=1000.0, latency_ns=100.0, depth=8)
+    numbers = [kept.runs.save(result, ["-o8", "x.dat"]) for _ in range(95)]
+    words = ",".join(map(str, numbers))
+    assert len(words) > 255
+    (side,) = gather(kept, [words]).sides
+    assert len(side.runs) == len(numbers)
+    assert len(gather(kept, [words, "1"]).sides) == 2
+    assert Served.reference(words) == words
 
 
 def test_a_comparison_that_ended_early_says_so(kept: Store) -> None:

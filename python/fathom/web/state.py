@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import HTTPException, Request
 
+from fathom._files import is_file
 from fathom.errors import InvalidRequestError
 from fathom.web.sessions import Viewer
 
@@ -61,7 +61,7 @@ class Served:
         """
         if len(words) > _LONGEST:
             raise InvalidRequestError("the reference is too long: name fewer runs")
-        if "/" in words or words.lower().endswith(".json") or Path(words).is_file():
+        if "/" in words or words.lower().endswith(".json") or is_file(words):
             raise InvalidRequestError(f"{words!a} is no run, experiment or baseline of the store")
         return words
 

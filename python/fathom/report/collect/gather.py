@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathom._files import read_text
+from fathom._files import is_file, read_text
 from fathom._local_time import DAY, SECOND, local_words
 from fathom._text import json_of, shell_line
 from fathom.errors import FathomError
@@ -97,7 +97,7 @@ def _title(names: Sequence[str]) -> str:
 
 def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared | None:
     """Return the comparison of an assessment's targets, if the report is of that alone."""
-    if store is None or len(references) != 1 or Path(references[0]).is_file():
+    if store is None or len(references) != 1 or is_file(references[0]):
         return None
     experiment = _experiment(store, references[0])
     is_one = experiment is not None and experiment.verb == "assess"
@@ -143,7 +143,7 @@ def _newest(store: Store | None) -> str:
 
 def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]]:
     path = Path(reference)
-    if path.suffix.lower() == ".json" or (path.is_file() and not _is_in(store, reference)):
+    if path.suffix.lower() == ".json" or (is_file(reference) and not _is_in(store, reference)):
         runs = _runs_of_file(path)
         return [runs_side(path.name, runs)], _began(runs)
     if store is None:
@@ -368,7 +368,7 @@ def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
 
     With that, what else differs, and what is said of both.
     """
-    if store is None or any(Path(one).is_file() for one in references):
+    if store is None or any(is_file(one) for one in references):
         return (), (), ()
     if len(references) == 1:
         return _changes_interleaved(store, references[0])
