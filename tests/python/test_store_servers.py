@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from fathom.store import NoStoreError, Store, StoreError
+from fathom.store._database import Database
+from fathom.store._migrate import alembic_config
+from fathom.store._tables import REVISION
 from fathom.store.where import store_url
 from sqlalchemy.engine import make_url
 from store_worker import RESULT
@@ -54,6 +58,28 @@ def test_a_role_without_numbers_was_told_when_its_run_had_been_measured(server: 
     statement(address, f"REVOKE INSERT ON shared_texts FROM {role}")
     with Store(theirs) as store, pytest.raises(StoreError, match="lacks INSERT on shared_texts"):
         store.check_writable()
+    statement(address, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_who_may_not_change_older_tables_was_told_to_make_the_store_writable(
+    server: Server,
+) -> None:
+    """Whoever may save runs, and does not own the tables, cannot bring them up to date."""
+    address = server.new_database()
+    database = Database(store_url(address))
+    with database.writing() as connection:
+        command.upgrade(alembic_config(connection), "0004")
+    database.close()
+    url = make_url(address)
+    role = f"reader_{url.database}"
+    granted = f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO {role}"
+    statement(address, f"CREATE ROLE {role} LOGIN", granted)
+    theirs = url.set(username=role).render_as_string(hide_password=False)
+    with pytest.raises(StoreError, match=rf"version 0004.*needs {REVISION}.*may change them"):
+        Store(theirs)
+    Store(address).close()
+    with Store(theirs) as store:
+        assert store.runs.list() == []
     statement(address, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from fathom.store._tables import REVISION, VERSION_TABLE, metadata
 from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy.engine import Connection
 
     from fathom.store._database import Database
@@ -49,10 +52,29 @@ def bring_up_to_date(database: Database, *, make: bool = True) -> None:
         found = _revision(connection, database)
     if found is None and not make:
         raise no_store(database.name)
-    if found != REVISION:
+    if found is None:
         _migrate(database)
+    elif found != REVISION:
+        with _told_of_the_version(database, found):
+            _migrate(database)
     if database.is_sqlite:
         _let_readers_and_writer_pass(database)
+
+
+@contextmanager
+def _told_of_the_version(database: Database, found: str) -> Iterator[None]:
+    """Say to who cannot change older tables, and perhaps only wants to read, who has to do it."""
+    try:
+        yield
+    except StoreError as error:
+        # The other kinds say what is wrong and pass.
+        if type(error) is not StoreError:
+            raise
+        raise StoreError(
+            f"the tables of the store {database.name} are of version {found}, and this program "
+            f"needs {REVISION}: let somebody who may change them open it once, such as with "
+            f"fathom list ({error})"
+        ) from error
 
 
 def _migrate(database: Database) -> None:
