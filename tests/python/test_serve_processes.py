@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from fathom.web import processes as web_processes
 from fathom.web.processes import ProcessError, Processes, Wanted
-from served import served, started, wait_for
+from served import explained, served, started, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +82,22 @@ def test_a_run_that_was_saved_was_lost_where_its_keeper_alone_had_been_killed(
         assert told["ended_at_unix_s"] >= told["started_at_unix_s"]
         (number,) = told["run_ids"]
         assert program.get(f"/api/v1/runs/{number}").json()["outcome"] == expected[0]
+
+
+def test_what_could_not_be_started_beside_another_was_said_not_to_be_explained(
+    tmp_path: Path,
+) -> None:
+    load = ["-c1M", "-b4K", "-W0", "--", str(tmp_path / "x.dat")]
+    with served(tmp_path) as server, server.program() as program:
+        wanted = explained(program, {}, "-d1", *load)
+        other = started(program, {}, "-d60", *load)
+        answer = program.post("/api/v1/processes", json=wanted)
+        assert (answer.status_code, "under way" in answer.text) == (409, True)
+        program.post(f"/api/v1/processes/{other}/stop")
+        wait_for(lambda: program.get(f"/api/v1/processes/{other}").json()["state"], "interrupted")
+        assert program.post("/api/v1/processes", json=wanted).status_code == 201
+        # Once, as before.
+        assert program.post("/api/v1/processes", json=wanted).status_code == 422
 
 
 def test_a_run_on_a_full_disk_was_a_fault_of_the_server_and_kept_others_waiting(

@@ -34,7 +34,7 @@ from fathom.web.models import (
     TrendOut,
     WorkloadOut,
 )
-from fathom.web.processes import Wanted
+from fathom.web.processes import ProcessError, Wanted
 from fathom.web.sessions import Viewer
 from fathom.web.state import Served, served_of, viewer_of
 from fathom.web.targets import targets
@@ -113,7 +113,11 @@ def explain(asked: ExplanationIn, served: _Served, viewer: _Viewer) -> Explanati
 def start(asked: StartIn, served: _Served, viewer: _Viewer) -> ProcessOut:
     """Start what was explained; it goes on if this server ends."""
     explained = served.explanations.take(asked.explanation, viewer.name)
-    begun = served.processes.start(explained.wanted, viewer.name)
+    try:
+        begun = served.processes.start(explained.wanted, viewer.name)
+    except ProcessError:
+        served.explanations.give_back(explained)
+        raise
     served.hurry()
     return get_process(begun.id, served)
 

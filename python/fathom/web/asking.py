@@ -179,6 +179,11 @@ class Explanations:
             del self._kept[name]
         return found
 
+    def give_back(self, explained: Explained) -> None:
+        """Keep what was taken and could not be started now: it is as well known as before."""
+        with self._lock:
+            self._kept[explained.id] = explained
+
     def _dry(self, wanted: Wanted) -> tuple[str, bool]:
         words = [*command(), *wanted.words(dry=True)]
         store = {"FATHOM_STORE": self._store} if self._store else {}
