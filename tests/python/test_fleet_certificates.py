@@ -1,4 +1,4 @@
-"""Certificates of a fleet that no other end takes are told where they are, and can be renewed."""
+"""Certificates of a fleet that no other end takes are refused where they are, and can be renewed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_renewed_certificates_were_of_an_authority_that_had_expired(tmp_path: Pa
         certificate_files(tls, "worker", "a")
     make_certificates(tls, ["a"], 7)
     assert certificate_files(tls, "worker", "a").host() == "a"
-    # The others are told of their own, and what a host kept of the authority knows the new ones.
+    # The others are refused by name, and what a host kept of the authority knows the new ones.
     with pytest.raises(fathom.FathomError, match=r"worker-b\.pem has expired"):
         certificate_files(tls, "worker", "b")
     assert (tls / "ca.key").read_bytes() == key

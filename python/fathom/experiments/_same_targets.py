@@ -30,7 +30,7 @@ _IDENTITY = {
     "device_model": "a disk of the model",
     "device_serial": "the disk with the serial number",
 }
-"""How the columns of a target are named by which it is told from others of its size."""
+"""The columns that tell a target from others of its size, and how a sentence names them."""
 # The keys of plans whose words may be targets.
 _NAMING = ("arguments", "a", "b", "loads", "target", "targets")
 
