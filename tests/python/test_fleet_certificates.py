@@ -1,4 +1,4 @@
-"""Certificates of a fleet that no other end takes are refused where they are, and can be renewed."""
+"""Certificates of a fleet that no other end takes are refused where they are, and are renewed."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ async def serve_host(
 async def _answered(
     coordinator: str, identity: Identity, say: Callable[[str], None], *, is_first: bool
 ) -> None:
-    """Wait until the coordinator answers, and say so; Dask would wait without end and without a word.
+    """Wait until the coordinator answers, and say so; Dask would wait without a word.
 
     Raises
     ------
