@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 PACKAGE = Path(fathom.__file__).parent
+ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
+# In its tree of rooms: the lines below `python/fathom`, each with names and what they are.
+_TREE = re.compile(r"(?<=\npython/fathom )[^\n]*\n((?: {16}\S[^\n]*\n)+)")
+_NOTE = re.compile(r" {2,}\S.*")
 
 # The imports inside functions, each with its reason, which is measured: at most ten. Rooms and
 # packages that are slow to import are imported when a name of theirs is used (`fathom._later`).
@@ -52,6 +57,7 @@ DOORS = {
     "handle.py": "events of the engine",
     "cli/fleet_choice.py": "options, as Typer gives them",
     "cli/views/progress.py": "events of the engine",
+    "experiments/_same_targets.py": "targets, as the store keeps them",
     "experiments/compare/interleaved.py": "a plan, as the store keeps it",
     "experiments/density/kept.py": "a plan and an outcome, as the store keeps them",
     "experiments/density/runners.py": "events of the engine",
@@ -145,6 +151,29 @@ def test_no_rooms_import_each_other_in_a_circle() -> None:
     assert circle((user, used) for user, used in between if user != used) == []
 
 
+def lines_of_rooms() -> dict[str, int]:
+    """Return the line of ARCHITECTURE.md in which each room stands, from above."""
+    found = _TREE.search(ARCHITECTURE.read_text(encoding="utf-8"))
+    assert found
+    lines = [_NOTE.sub("", line.strip()).split() for line in found[1].splitlines()]
+    return {name.rstrip("/"): number for number, names in enumerate(lines) for name in names}
+
+
+def test_each_room_imports_only_from_those_above_it_in_the_architecture() -> None:
+    """The tree had `units` below `result`, `fleet` below `tools`, and eight rooms not at all."""
+    lines = lines_of_rooms()
+    rooms = {room(one).partition(".")[2] for one in modules()} - {""}
+    rooms = {one for one in rooms if not one.startswith("_")}
+    assert {*lines} == rooms, "the tree of ARCHITECTURE.md has each room of python/fathom once"
+    upwards = {
+        f"{one.user}:{one.line} imports {one.used}: move a room in the tree of ARCHITECTURE.md"
+        for one in ours()
+        for user, used in [[room(name).partition(".")[2] for name in (one.user, one.used)]]
+        if user in lines and used in lines and lines[user] < lines[used]
+    }
+    assert upwards == set()
+
+
 def test_nothing_private_is_imported_from_another_package() -> None:
     strangers = [
         f"{one.user}:{one.line} imports {one.used}"
@@ -204,5 +233,6 @@ def untyped(path: Path) -> bool:
 def test_json_without_types_stays_at_the_doors() -> None:
     found = {relative(name) for name, path in modules().items() if untyped(path)}
     used = {one: next((door for door in DOORS if one.startswith(door)), None) for one in found}
-    assert [one for one, door in used.items() if door is None] == []
-    assert {*used.values()} == {*DOORS}
+    strangers = [one for one, door in used.items() if door is None]
+    assert strangers == [], "give the fields types, or name the file in DOORS with its reason"
+    assert {*used.values()} == {*DOORS}, "these doors have no JSON any more: take them from DOORS"

@@ -17,7 +17,7 @@
 //! [`doctor`] and [`explain`] stand beside them: the one looks at the machine instead of measuring a
 //! target, the other tells what a run would do.
 //!
-//! Dependencies point only downwards in that list. `DiskSpd`'s own words live in
+//! Data pass downwards in that list; modules may use each other's types. `DiskSpd`'s own words live in
 //! [`dialect`] and nowhere else.
 #![forbid(unsafe_code)]
 
