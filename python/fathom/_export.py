@@ -12,7 +12,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from fathom import _packages
 from fathom._extras import install_line
@@ -40,9 +40,8 @@ __all__ = [
     "write_text",
 ]
 
-Format = Literal["csv", "json", "parquet", "xlsx"]
-FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "xlsx")
-TEXT: tuple[Format, ...] = ("csv", "json")
+Format = str
+"""One of ``FORMATS``."""
 # https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
@@ -68,7 +67,8 @@ def format_of(path: Path) -> Format:
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in FORMATS:
         return suffix
-    raise ExportError(f"{path} does not say its form: end it with .csv, .json, .parquet or .xlsx")
+    *first, last = [f".{one}" for one in FORMATS]
+    raise ExportError(f"{path} does not say its form: end it with {', '.join(first)} or {last}")
 
 
 def content_of(
@@ -95,7 +95,7 @@ def write_text(
     stream: IO[str],
     columns: Columns = _NONE_KNOWN,
 ) -> None:
-    """Write CSV or JSON to an open stream; ``columns`` as for ``content_of``.
+    """Write a form of text to an open stream; ``columns`` as for ``content_of``.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def write_text(
     """
     if form not in TEXT:
         raise ExportError(f"{form} needs a file: name one with --output")
-    (_csv if form == "csv" else _json)(_finite_rows(rows), stream, columns)
+    _TEXT_WRITERS[form](_finite_rows(rows), stream, columns)
 
 
 def write_file(
@@ -256,3 +256,11 @@ _WRITERS: dict[Format, Callable[[Sequence[dict[str, object]], Path, Columns], No
     "parquet": _parquet_file,
     "xlsx": _xlsx_file,
 }
+_TEXT_WRITERS: dict[Format, Callable[[Sequence[dict[str, object]], IO[str], Columns], None]] = {
+    "csv": _csv,
+    "json": _json,
+}
+FORMATS = tuple(_WRITERS)
+"""The forms that a table can have, as files end in them."""
+TEXT = tuple(_TEXT_WRITERS)
+"""Those of them that a terminal can show."""

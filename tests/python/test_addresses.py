@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
@@ -17,8 +19,8 @@ from fathom._provenance import TargetProvenance, target_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+TARGETS = Path(__file__).parents[2] / "crates/core/src/storage/target.rs"
 SIZE_BYTES = 16 << 20
 
 
@@ -37,6 +39,13 @@ SIZE_BYTES = 16 << 20
 )
 def test_addresses_are_told_from_paths_as_the_engine_does(name: str, *, is_one: bool) -> None:
     assert is_address(name) is is_one
+
+
+def test_each_scheme_of_the_engine_is_one_of_the_lab() -> None:
+    schemes = re.findall(r'\("([a-z+]+)", Self::', TARGETS.read_text(encoding="utf-8"))
+    assert len(schemes) >= 7
+    unknown = [one for one in schemes if not is_address(f"{one}://host/x")]
+    assert unknown == [], "_SCHEMES of fathom/_addresses.py lacks them"
 
 
 @pytest.fixture(scope="module")

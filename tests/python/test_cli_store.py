@@ -15,6 +15,7 @@ import fathom.store as stores
 import openpyxl
 import pytest
 from commands import COMMAND, command
+from fathom._export import FORMATS
 from fathom.store import Store
 from fathom.store._tables import runs
 from pyarrow import parquet
@@ -23,6 +24,7 @@ from store_worker import RESULT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+ROOT = Path(__file__).parents[2]
 LIGHT = """
 import runpy, sys
 sys.argv = ["fathom", *sys.argv[1:]]
@@ -127,7 +129,10 @@ def test_unknown_references_have_the_exit_code_3(verb: list[str]) -> None:
 
 @pytest.mark.usefixtures("filled")
 def test_every_form_of_export_holds_the_same(tmp_path: Path) -> None:
-    files = {form: tmp_path / f"runs.{form}" for form in ("csv", "json", "parquet", "xlsx")}
+    assert {*FORMATS} == {"csv", "json", "parquet", "xlsx"}, "read the new form here as well"
+    page = (ROOT / "docs/store.md").read_text(encoding="utf-8")
+    assert [form for form in FORMATS if f".{form}" not in page] == [], "name it in docs/store.md"
+    files = {form: tmp_path / f"runs.{form}" for form in FORMATS}
     for path in files.values():
         assert command("export", "--output", str(path)).returncode == 0
     expected = json.loads(files["json"].read_text())

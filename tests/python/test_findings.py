@@ -236,6 +236,7 @@ def fired(case: tuple[Sequence[Result], str | None]) -> list[str]:
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
 def test_each_rule_fires_on_its_case_and_is_silent_on_the_others(name: str) -> None:
     assert len(SILENT) >= 10
+    assert name in FIRES, f"{name}: give FIRES in {Path(__file__).name} results that show it"
     assert fired(FIRES[name]).count(name) == 1
     others = {case: fired(FIRES[case]) for case in FIRES if case != name}
     assert [case for case, found in others.items() if name in found] == []

@@ -227,8 +227,9 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
 def test_a_rule_is_silent_on_ten_cases_near_to_its_own(name: str) -> None:
+    assert name in NEAR, f"{name}: give NEAR in test_findings_silent.py ten cases near to its own"
     cases = list(NEAR[name]())
-    assert len(cases) == 10
+    assert len(cases) == 10, "ten cases"
     wrong = [number for number, case in enumerate(cases) if name in fired(case)]
     assert wrong == []
     # The rule is not silent for having nothing to look at: on its own case it speaks.

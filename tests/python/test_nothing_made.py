@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
 MISSING, FOREIGN = "none/x.dat", "letters.txt"
 # What is typed with a target that does not exist, and with one whose data are somebody's. A run of
-# this host is none of them: that of a target that is not there is saved as one that failed.
-TYPED = {
+# this host is none of them: that of a target that is not there is saved as one that failed. A verb
+# that is not named here takes a load alone.
+TYPED: dict[str, tuple[list[str], ...]] = {
+    **{
+        name: (["-d1", MISSING], ["-d1", "-w100", FOREIGN])
+        for name, verb in VERBS.items()
+        if verb.experiments
+    },
     "run": (["-dx", MISSING], ["--fleet", "local:2", "-d1", MISSING], ["-d1", "-w100", FOREIGN]),
     "repeat": (
         ["-d1", MISSING],

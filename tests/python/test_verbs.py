@@ -55,7 +55,9 @@ def test_the_options_of_a_verb_are_those_that_its_record_promises(name: str) -> 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_page_and_a_test_speak_of_each_verb(name: str) -> None:
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-    assert any(f"fathom {name}" in page.read_text(encoding="utf-8") for page in pages)
+    is_told = any(f"fathom {name}" in page.read_text(encoding="utf-8") for page in pages)
+    assert is_told, f"name `fathom {name}` on a page in docs/"
     word = re.compile(rf"""["']{name}["']|import {name}\b""")
     tests = (ROOT / "tests/python").glob("test_*.py")
-    assert any(word.search(path.read_text(encoding="utf-8")) for path in tests)
+    is_tested = any(word.search(path.read_text(encoding="utf-8")) for path in tests)
+    assert is_tested, f"no test in tests/python calls {name}"

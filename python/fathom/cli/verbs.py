@@ -234,7 +234,7 @@ VERBS: Mapping[str, Verb] = {
     "export": Verb(
         "export",
         "export",
-        "Export runs as csv, json, parquet or xlsx; or their load for another tool.",
+        "Export runs as tables for other programs; or their load for another tool.",
     ),
     "report": Verb(
         "report",

@@ -16,6 +16,7 @@ import typer
 import fathom.store as stores
 from fathom import tools
 from fathom._export import (
+    FORMATS,
     TEXT,
     ExportError,
     check_place,
@@ -128,26 +129,14 @@ def export_load(
 _SUFFIXES = {LoadForm.FIO: "fio", LoadForm.DISKSPD: "txt", LoadForm.XML: "xml"}
 
 
-class Form(StrEnum):
-    """The forms."""
-
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-    XLSX = "xlsx"
-    FIO = "fio"
-    DISKSPD = "diskspd"
-    XML = "xml"
-    STORE = "store"
-
-
+# Those of tables, of the load for another tool, and of a store.
+Form = StrEnum("Form", [*FORMATS, *_SUFFIXES, "store"])  # type: ignore[misc]  # One list.
+_STORE = Form("store")
 # What a row is: each table of a store, and results whole.
 TableChoice = StrEnum("TableChoice", [*TABLES, "whole"])  # type: ignore[misc]  # One list.
 _RUNS, _WHOLE = TableChoice("runs"), TableChoice("whole")
 
-_LOADS: dict[Form | None, LoadForm] = {
-    one: LoadForm(one.value) for one in (Form.FIO, Form.DISKSPD, Form.XML)
-}
+_LOADS: dict[Form | None, LoadForm] = {Form(one.value): one for one in _SUFFIXES}
 
 
 def export(  # noqa: PLR0913 - Each is an option of the command.
@@ -194,9 +183,9 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     redact: RedactOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Export runs as csv, json, parquet or xlsx; or their load for another tool."""
+    """Export runs as tables for other programs; or their load for another tool."""
     with opened_store(store, make=False) as opened:
-        if form is Form.STORE or (form is None and output and output.suffix == ".sqlite"):
+        if form is _STORE or (form is None and output and output.suffix == ".sqlite"):
             export_store(opened, references or [], output, redact=redact)
             return
         found = _runs(opened, references or [])
@@ -230,7 +219,7 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
 def _chosen(form: Form | None, output: Path | None) -> Format:
     """Return the form: that which is named, or which the file's name says."""
     if form is not None:
-        return cast("Format", form.value)
+        return form.value
     if _places.suffix_of(output) or (output is not None and _places.is_plain(output)):
         return format_of(cast("Path", output))
     return "csv"
