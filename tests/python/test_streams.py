@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "測定 ß \udcff.dat"
 # Each verb, with arguments that need no time; one that is not named here has none.
 CALLS: dict[str, list[list[str]]] = {
-    **{name: [[], ["--help"]] for name in VERBS},
+    **{name: [[]] for name in VERBS},
     "run": [["-b4K", "-d1", "missing.dat"]],
     "repeat": [["-b4K", "-d1", "--pilot", "2", "--most", "1", "missing.dat"]],
     "sweep": [["--dry-run", "--depth", "1,2", "-c1M", NAME]],
