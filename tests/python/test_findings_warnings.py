@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from fathom.findings.observed import Observed, observe
 from fathom.findings.rules import of_the_engine
 from fathom.findings.search import apply
 
-SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "schema/result.schema.json"
 STALL = (
     "The measured time ended in a stall: 1 I/O was in flight at its end, the oldest for 0.624 s, "
     "while the mean is 3.135 ms."
@@ -39,6 +42,32 @@ def test_no_kind_of_warning_is_forgotten(kind: str) -> None:
     """No finding of the lab used ``stalled_at_end``."""
     is_known = bool(of_the_engine.NO_FINDING.get(kind))
     assert bool(found_by(kind)) is not is_known, f"{kind}: a finding, or a reason in NO_FINDING"
+
+
+# No test of the engine raises these: kernels that refuse counters, and networks that lose segments.
+NOT_RAISED_BY_TESTS = {"events_not_counted", "retransmits"}
+
+
+@cache
+def engine_code() -> tuple[str, str]:
+    """Return the engine's code that is no test, and its tests."""
+    code, tests = [], []
+    for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.rs")]:
+        body, _, inner = path.read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")
+        is_test = "tests" in {*path.relative_to(ROOT).parts, path.stem}
+        (tests if is_test else code).append(body if path.name != "warning.rs" else "")
+        tests.append(inner)
+    return "".join(code), "".join(tests)
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_each_kind_of_warning_is_raised_and_tested(kind: str) -> None:
+    """A warning without a test of its own broke nothing."""
+    code, tests = engine_code()
+    variant = re.compile(rf"WarningKind::{kind.title().replace('_', '')}\b")
+    assert variant.search(code), f"{kind}: a file of crates/core/src/result/warnings raises it"
+    is_tested = bool(variant.search(tests)) or f'"{kind}"' in tests
+    assert is_tested is not (kind in NOT_RAISED_BY_TESTS), f"{kind}: a test in warnings/tests"
 
 
 def test_reasons_are_of_kinds_that_there_are() -> None:
