@@ -87,10 +87,14 @@ def test_help_that_another_program_reads_is_plain_text() -> None:
     assert "\x1b" not in words
 
 
-def test_help_on_a_terminal_is_drawn() -> None:
+@pytest.mark.parametrize("words", [[], ["run"], ["store"], ["store", "copy"]], ids=" ".join)
+def test_help_on_a_terminal_is_drawn(words: list[str]) -> None:
+    """The codes of its colours were shown as text."""
     master, slave = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", CODE, "--help"], stdout=slave, env={**os.environ, "TERM": "xterm"}
+        [sys.executable, "-c", CODE, *words, "--help"],
+        stdout=slave,
+        env={**os.environ, "TERM": "xterm"},
     ) as process:
         os.close(slave)
         drawn = b""
@@ -99,6 +103,8 @@ def test_help_on_a_terminal_is_drawn() -> None:
     os.close(master)
     assert process.returncode == 0
     assert "╭" in drawn.decode()
+    assert b"\x1b[" in drawn
+    assert rb"\x1b" not in drawn
 
 
 def _read(master: int) -> bytes:

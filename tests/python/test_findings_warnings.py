@@ -51,7 +51,8 @@ NOT_RAISED_BY_TESTS = {"events_not_counted", "retransmits"}
 @cache
 def engine_code() -> tuple[str, str]:
     """Return the engine's code that is no test, and its tests."""
-    code, tests = [], []
+    code: list[str] = []
+    tests: list[str] = []
     for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.rs")]:
         body, _, inner = path.read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")
         is_test = "tests" in {*path.relative_to(ROOT).parts, path.stem}

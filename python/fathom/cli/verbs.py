@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fathom.cli.views.plain import unguarded
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["VERBS", "Passing", "Verb", "VerbGroup", "load"]
 
@@ -353,7 +355,22 @@ def _add_credentials(verb: Any) -> None:  # noqa: ANN401 - Typer's.
     verb.params.insert(before, option)
 
 
+def _drawn(show: Callable[..., None]) -> Callable[..., None]:
+    """Let help be drawn on the terminal itself, which plain text would tell of its colours."""
+
+    def draw(*given: object) -> None:
+        before = sys.stdout
+        sys.stdout = cast("TextIO", unguarded(before))
+        try:
+            show(*given)
+        finally:
+            sys.stdout = before
+
+    return draw
+
+
 def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
+    verb.format_help = _drawn(verb.format_help)
     parts = getattr(verb, "commands", {})
     for part, command in parts.items():
         _add_common(f"{name} {part}", command)
@@ -410,6 +427,10 @@ class VerbGroup(TyperGroup):
         super().__init__(**{**settings, **drawing})
         for name, verb in VERBS.items():
             self.add_command(_Later(name, help=verb.help))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Typer's.
+        """Draw the help."""
+        _drawn(super().format_help)(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer's.
         """Run the verb. Where it says nothing of Ctrl-C, the command does; Typer would not."""
