@@ -85,7 +85,7 @@ def target_provenance(
         return TargetProvenance()
     if stat.S_ISBLK(found.st_mode):
         return _of_disks(_disks(sys, found.st_rdev), None)
-    mount = _mount(proc, found.st_dev)
+    mount = _mount(proc, found.st_dev) or _mount_above(proc, Path(path), found.st_dev)
     number = found.st_dev
     if mount and os.major(number) == 0 and mount.source.startswith("/dev/"):
         # btrfs gives its files a device number that belongs to no disk.
@@ -165,10 +165,26 @@ def _mount(proc: Path, number: int) -> Mount | None:
     return next((one for one in mounts(proc) if one.number == wanted), None)
 
 
+def _mount_above(proc: Path, path: Path, number: int) -> Mount | None:
+    """Return the mount above a path whose number no mount has, as in a subvolume of btrfs."""
+    if os.major(number) != 0:
+        return None
+    real = path.resolve()
+    above = [one for one in mounts(proc) if real.is_relative_to(one.place)]
+    return max(reversed(above), key=lambda one: len(Path(one.place).parts), default=None)
+
+
 def _disks(sys: Path, number: int) -> list[Path]:
     """Return the whole disks beneath a block device, through volumes and partitions."""
     start = (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").resolve()
-    return sorted(set(_beneath(start))) if start.is_dir() else []
+    found = {disk for one in _with_its_pool(sys, start) for disk in _beneath(one)}
+    return sorted(found) if start.is_dir() else []
+
+
+def _with_its_pool(sys: Path, device: Path) -> list[Path]:
+    """Return a device, and those over which btrfs spreads its file system with it."""
+    pools = (sys / "fs/btrfs").glob(f"*/devices/{device.name}")
+    return next(([*map(Path.resolve, one.parent.iterdir())] for one in pools), [device])
 
 
 def _beneath(device: Path) -> Iterable[Path]:

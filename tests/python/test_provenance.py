@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom import _provenance
 from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pytest
 
 
 def files(root: Path, **texts: str | bytes) -> None:
@@ -100,6 +103,30 @@ def test_a_scsi_disk_tells_its_serial_number_in_a_binary_page(tmp_path: Path) ->
     assert (found.device_serial, found.device_firmware) == ("WD-77", "A7")
     assert found.device_is_rotational is True
     assert (found.device_model, found.device_scheduler) == (None, None)
+
+
+def test_a_file_on_btrfs_had_neither_file_system_nor_disks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number is its subvolume's, which no mount has."""
+    disks = [nvme(tmp_path, f"nvme{one}n1", f"S{one}") for one in range(2)]
+    sys, proc = machine(tmp_path, Path("/dev/null"), disks[0])
+    pool = sys / "fs/btrfs/5f-aa/devices"
+    pool.mkdir(parents=True)
+    for disk in disks:
+        (pool / disk.name).symlink_to(disk)
+    number = Path("/dev/null").stat().st_rdev
+    (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").symlink_to(disks[0])
+    lines = (
+        "20 1 9999:1 / / rw - ext2 /dev/other rw\n"
+        f"21 1 0:9998 / {tmp_path} rw - btrfs /dev/null rw,subvol=/\n"
+    )
+    files(proc, self__mountinfo=lines)
+    in_subvolume = os.stat_result((stat.S_IFREG, 1, os.makedev(0, 9999), 1, 0, 0, 0, 0, 0, 0))
+    monkeypatch.setattr(_provenance, "_status", lambda _: in_subvolume)
+    found = target_provenance(tmp_path / "x.dat", sys=sys, proc=proc)
+    assert (found.file_system, found.mount_options) == ("btrfs", "rw;rw,subvol=/")
+    assert (found.device_names, found.device_serial) == ("nvme0n1, nvme1n1", "S0, S1")
 
 
 def test_this_machine_tells_something(tmp_path: Path) -> None:
