@@ -80,6 +80,8 @@ def time_words(time_ns: float, *, micro: str = "us") -> str:
 def ms_words(time_ns: float) -> str:
     """Return a figure in milliseconds: three decimals, or three digits of what is below 10 us."""
     value_ms = time_ns / NS_PER_MS
+    if _COARSE_MS / 10 <= value_ms < _COARSE_MS:
+        return f"{value_ms:.5f}"
     return rate_words(value_ms) if 0 < value_ms < _COARSE_MS else f"{value_ms:,.3f}"
 
 

@@ -150,9 +150,42 @@ fn every_example_of_the_table_parses_and_changes_what_is_asked_for() {
     for flag in flags::all() {
         let company = company(flag.name);
         let target = if flag.name == "-reconnect" { "nbd://host/" } else { "t.dat" };
-        let with = [company, &[flag.example, target]].concat();
+        let example: Vec<&str> = flag.example.split_whitespace().collect();
+        let with = [company, &example, &[target]].concat();
         let without = [company, &[target]].concat();
         let with = ask(&with).unwrap_or_else(|error| panic!("{}: {error}", flag.example));
         assert_ne!(Ok(with), ask(&without), "{} changes nothing", flag.example);
     }
+}
+
+/// A new option was lost in silence where a load was written for another tool.
+#[test]
+fn what_an_example_sets_for_a_run_is_written_as_that_example() {
+    let outside = Outside { read_file: &|_| Ok(Vec::new()), fresh_seed: 1 };
+    let ask = |args: &[&str]| {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        match parse(&args, &outside) {
+            Ok(Invocation::Run(command)) => Some(command.job.request.options),
+            _ => None,
+        }
+    };
+    let mut written = Vec::new();
+    for flag in flags::all() {
+        let company = company(flag.name);
+        let example: Vec<&str> = flag.example.split_whitespace().collect();
+        let with = ask(&[company, &example, &["t.dat"]].concat());
+        let without = ask(&[company, &["t.dat"]].concat());
+        let Some(options) = with.filter(|options| *options != without.unwrap_or_default()) else {
+            continue;
+        };
+        let words = flags::option_words(&options);
+        let name = flag.name;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_eq!(words.last(), example.last(), "{name}: `written` of its entry");
+        let beside = company.iter().chain(&example).copied().filter(|one| !words.contains(one));
+        let again: Vec<&str> = words.iter().copied().chain(beside).chain(["t.dat"]).collect();
+        assert_eq!(ask(&again), Some(options), "{name}");
+        written.push(name);
+    }
+    assert!(written.len() >= 11, "{written:?}");
 }

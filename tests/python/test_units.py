@@ -91,5 +91,12 @@ def test_times_and_rates() -> None:
 
 
 def test_latencies_below_10_us_were_rounded_to_whole_microseconds_in_tables() -> None:
-    shown = {85_342: "0.085", 8_500: "0.0085", 1_364: "0.00136", 42: "0.000042", 0: "0.000"}
+    shown = {
+        85_342: "0.085",
+        9_999: "0.01000",
+        8_500: "0.00850",
+        1_364: "0.00136",
+        42: "0.000042",
+        0: "0.000",
+    }
     assert {time_ns: ms_words(time_ns) for time_ns in shown} == shown

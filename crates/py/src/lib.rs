@@ -105,6 +105,14 @@ fn is_for_one_run(argument: &str) -> bool {
     flags::is_for_one_run(argument)
 }
 
+/// The options that stand for the settings of a request, which is given as JSON.
+#[pyfunction]
+fn option_words(request: &str) -> PyResult<Vec<String>> {
+    let request = json::read_request(request);
+    let request = request.map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
+    Ok(flags::option_words(&request.options))
+}
+
 /// Checks that user and password can be read from a file.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
@@ -576,6 +584,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
     module.add_function(wrap_pyfunction!(is_for_one_run, module)?)?;
+    module.add_function(wrap_pyfunction!(option_words, module)?)?;
     module.add_function(wrap_pyfunction!(check_credentials, module)?)?;
     module.add_function(wrap_pyfunction!(login_wanted, module)?)?;
     module.add_function(wrap_pyfunction!(log_in, module)?)?;

@@ -1,5 +1,7 @@
 //! What `DiskSpd` lacks: settings of a run that no profile of its own holds.
 
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -75,9 +77,71 @@ impl Skew {
     pub const DEVIATION_MILLI_MAX: u32 = 100_000;
 }
 
+impl Skew {
+    /// How its number is called, its value, and the most that it may be.
+    const fn number(self) -> (&'static str, u32, u32) {
+        match self {
+            Self::Zipf { theta_milli } => {
+                ("theta in thousandths (--skew=zipf)", theta_milli, Self::THETA_MILLI_MAX)
+            }
+            Self::Pareto { h_milli } => {
+                ("h in thousandths (--skew=pareto)", h_milli, Self::H_MILLI_MAX)
+            }
+            Self::Normal { deviation_milli } => {
+                ("deviation in 0.001 % (--skew=normal)", deviation_milli, Self::DEVIATION_MILLI_MAX)
+            }
+        }
+    }
+}
+
+/// As it is typed, such as `zipf:1.1`.
+impl fmt::Display for Skew {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Zipf { .. } => "zipf",
+            Self::Pareto { .. } => "pareto",
+            Self::Normal { .. } => "normal",
+        };
+        let (_, milli, _) = self.number();
+        let decimal = format!("{}.{:03}", milli / 1000, milli % 1000);
+        write!(formatter, "{name}:{}", decimal.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// A number of the settings: how it is called, its value if there is one, and what it may be.
+type Number = (&'static str, Option<u64>, RangeInclusive<u64>);
+
 impl RunOptions {
     /// More connections than this for one thread and target are a slip of the finger.
     pub const CONNECTIONS_MAX: u32 = 1024;
+
+    /// All numbers. The structure is taken apart whole, so that a new field has to be thought of.
+    pub(crate) fn numbers(&self) -> Vec<Number> {
+        let Self {
+            engine: _,
+            remove_created: _,
+            interval_latency: _,
+            total_iops,
+            arrivals: _,
+            skew,
+            verify: _,
+            verify_journal: _,
+            polled: _,
+            // Which CPUs there are is a matter of the host.
+            submission_thread: _,
+            connections,
+        } = self;
+        let most = u64::from(Self::CONNECTIONS_MAX);
+        let mut numbers = vec![
+            ("rate (--rate)", *total_iops, 1..=u64::MAX),
+            ("number of connections (--connections)", connections.map(u64::from), 1..=most),
+        ];
+        numbers.extend(skew.map(|skew| {
+            let (what, value, most) = skew.number();
+            (what, Some(u64::from(value)), 1..=u64::from(most))
+        }));
+        numbers
+    }
 }
 
 /// How the I/Os of a rate are spread over the time.
@@ -106,4 +170,18 @@ pub enum EngineChoice {
     Mapped,
     /// Touches nothing: measures the tool itself.
     Null,
+}
+
+impl EngineChoice {
+    /// As it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Aio => "aio",
+            Self::Sync => "sync",
+            Self::Mapped => "mmap",
+            Self::Null => "null",
+        }
+    }
 }

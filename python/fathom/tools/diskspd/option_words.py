@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom._request_parts import SkewNormal, SkewPareto, SkewZipf
+from fathom import _fathom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-    from fathom._request_parts import RunOptions, Skew
+    from fathom.request import Request
 
 __all__ = ["option_words", "skew_words"]
 
-
-def option_words(options: RunOptions) -> Iterable[str]:
-    """Return the arguments that stand for the settings."""
-    thread, journal = options.submission_thread, options.verify_journal
-    cpu = None if thread is None else thread.cpu
-    words = (
-        (options.engine, f"--engine={options.engine}"),
-        (options.connections, f"--connections={options.connections}"),
-        (options.total_iops, f"--rate={options.total_iops}"),
-        (options.arrivals != "constant", f"--arrivals={options.arrivals}"),
-        (options.skew, f"--skew={options.skew and skew_words(options.skew)}"),
-        (options.verify and journal is None, "--verify"),
-        (journal, f"--verify-journal={journal}"),
-        (options.polled, "--polled"),
-        (thread, "--sqpoll" if cpu is None else f"--sqpoll={cpu}"),
-        (options.interval_latency, "--interval-latency"),
-        (options.remove_created, "--remove-created"),
-    )
-    return (word for is_given, word in words if is_given)
+_SKEW = "--skew="
 
 
-def skew_words(skew: Skew) -> str:
-    """Return a skew such as ``zipf:1.1``, as fio writes it, too."""
-    match skew:
-        case SkewZipf():
-            return f"zipf:{_thousandths(skew.theta_milli)}"
-        case SkewPareto():
-            return f"pareto:{_thousandths(skew.h_milli)}"
-        case SkewNormal():
-            return f"normal:{_thousandths(skew.deviation_milli)}"
+def option_words(request: Request) -> Sequence[str]:
+    """Return the options that stand for the settings, as the engine's table of options has them."""
+    return _fathom.option_words(request.to_json())
 
 
-def _thousandths(milli: int) -> str:
-    """Return a whole number of thousandths as a decimal, exactly."""
-    return f"{milli // 1000}.{milli % 1000:03}".rstrip("0").rstrip(".")
+def skew_words(request: Request) -> str | None:
+    """Return the skew such as ``zipf:1.1``, as fio writes it, too; None if there is none."""
+    found = (one for one in option_words(request) if one.startswith(_SKEW))
+    return next((one.removeprefix(_SKEW) for one in found), None)

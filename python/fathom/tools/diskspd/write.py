@@ -49,7 +49,7 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     spans = load.profile["time_spans"]
     if len(spans) > 1:
         notes.remark("TimeSpan", "a command line has one time span: there is one for each")
-    options = [*_whole(load.profile, notes), *option_words(load.options)]
+    options = [*_whole(load.profile, notes), *option_words(load.request)]
     if load.for_one_run:
         words = "no part of a load: type it behind the command, each time"
         notes.remark(" ".join(load.for_one_run), words)

@@ -17,6 +17,6 @@ __all__ = ["to_xml"]
 def to_xml(load: Load) -> tuple[str, list[Note]]:
     """Return the profile as XML, and what stands beside a profile."""
     notes = Notes()
-    for setting in (*option_words(load.options), *load.for_one_run):
+    for setting in (*option_words(load.request), *load.for_one_run):
         notes.load(setting, "is no part of a profile: give it beside -X")
     return _fathom.profile_xml_of([*load.arguments]), notes.found

@@ -90,8 +90,8 @@ def _random(load: Load, target: Mapping[str, Any], notes: Notes) -> _Options:
         options["blockalign"] = fio_size(access["align_bytes"])
     if access["random_percent"] < _ALL:
         options["percentage_random"] = str(access["random_percent"])
-    if load.options.skew is not None:
-        options["random_distribution"] = skew_words(load.options.skew)
+    if skew := skew_words(load.request):
+        options["random_distribution"] = skew
     elif target["distribution"]:
         options["random_distribution"] = _zones(target, notes)
     return options

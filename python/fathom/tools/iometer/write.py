@@ -115,7 +115,7 @@ def _take_notes(
         if applies:
             notes.load(setting, f"Iometer {words}")
     _remark_beside(span, target, notes)
-    for setting in option_words(load.options):
+    for setting in option_words(load.request):
         if not setting.startswith(("--rate", "--skew")):
             notes.load(setting, "Iometer has no such setting")
     if any(value is not None and value is not False for value in span["stop"].values()):

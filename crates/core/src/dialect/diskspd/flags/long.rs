@@ -2,6 +2,7 @@
 
 use super::apply;
 use super::{Category, Flag, PLAIN};
+use crate::request::Arrivals;
 
 const LONG: Flag = Flag { category: Category::Beyond, ..PLAIN };
 
@@ -59,6 +60,7 @@ pub const FLAGS: &[Flag] = &[
                the tool itself.",
         example: "--engine=aio",
         apply: apply::engine,
+        written: |options| options.engine.map(|engine| format!("--engine={}", engine.name())),
         ..LONG
     },
     Flag {
@@ -73,6 +75,7 @@ pub const FLAGS: &[Flag] = &[
                docs/targets/network.md has the details.",
         example: "--connections=4",
         apply: apply::connections,
+        written: |options| options.connections.map(|count| format!("--connections={count}")),
         ..LONG
     },
     Flag {
@@ -103,6 +106,7 @@ pub const FLAGS: &[Flag] = &[
                result has response times from the scheduled start beside service times.",
         example: "--rate=10000",
         apply: apply::total_rate,
+        written: |options| options.total_iops.map(|rate| format!("--rate={rate}")),
         ..LONG
     },
     Flag {
@@ -115,6 +119,9 @@ pub const FLAGS: &[Flag] = &[
                users would, with the same mean.",
         example: "--arrivals=poisson",
         apply: apply::arrivals,
+        written: |options| {
+            (options.arrivals == Arrivals::Poisson).then(|| "--arrivals=poisson".to_owned())
+        },
         ..LONG
     },
     Flag {
@@ -130,6 +137,7 @@ pub const FLAGS: &[Flag] = &[
                target. The hot places of zipf and pareto stand at the beginning of the range.",
         example: "--skew=zipf:1.1",
         apply: apply::skew,
+        written: |options| options.skew.map(|skew| format!("--skew={skew}")),
         ..LONG
     },
     Flag {
@@ -148,6 +156,9 @@ pub const FLAGS: &[Flag] = &[
                code 4. docs/verification.md has the details and the cost.",
         example: "--verify",
         apply: apply::verify,
+        written: |options| {
+            (options.verify && options.verify_journal.is_none()).then(|| "--verify".to_owned())
+        },
         ..LONG
     },
     Flag {
@@ -164,6 +175,10 @@ pub const FLAGS: &[Flag] = &[
                run.",
         example: "--verify-journal=run.journal",
         apply: apply::verify_journal,
+        written: |options| {
+            let journal = options.verify_journal.as_ref();
+            journal.map(|path| format!("--verify-journal={}", path.display()))
+        },
         ..LONG
     },
     Flag {
@@ -221,6 +236,7 @@ pub const FLAGS: &[Flag] = &[
                interval, thread, target and direction.",
         example: "-L -D100 --interval-latency",
         apply: apply::interval_latency,
+        written: |options| options.interval_latency.then(|| "--interval-latency".to_owned()),
         ..LONG
     },
     Flag {
@@ -246,6 +262,7 @@ pub const FLAGS: &[Flag] = &[
                nothing, nor does a run whose I/Os have not come back.",
         example: "--remove-created",
         apply: apply::remove_created,
+        written: |options| options.remove_created.then(|| "--remove-created".to_owned()),
         ..LONG
     },
     Flag {

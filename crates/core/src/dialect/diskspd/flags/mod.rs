@@ -12,6 +12,7 @@ mod stop;
 mod tuning;
 
 use super::draft::Draft;
+use crate::request::RunOptions;
 
 /// One option.
 #[derive(Clone, Copy)]
@@ -46,6 +47,8 @@ pub struct Flag {
     pub example: &'static str,
     /// Enters the option's value into the draft.
     pub apply: fn(&mut Draft, &str) -> Result<(), String>,
+    /// How the option is written for settings of a run, if they have what it sets; nothing for all others.
+    pub written: fn(&RunOptions) -> Option<String>,
 }
 
 /// Chapters of the usage.
@@ -103,6 +106,7 @@ const PLAIN: Flag = Flag {
     is_for_one_run: false,
     example: "",
     apply: |_, _| Ok(()),
+    written: |_| None,
 };
 
 /// What all counts have in common.
@@ -124,6 +128,12 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
         tuning::LONG,
     ];
     tables.into_iter().flatten()
+}
+
+/// The options that stand for the settings of a run, as somebody would type them.
+#[must_use]
+pub fn option_words(options: &RunOptions) -> Vec<String> {
+    all().filter_map(|flag| (flag.written)(options)).collect()
 }
 
 /// The option that an argument without its dash names, and its value: the longest name that fits.

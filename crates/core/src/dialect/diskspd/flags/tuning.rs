@@ -73,6 +73,7 @@ pub const LONG: &[Flag] = &[
                poll (queue/io_poll in sysfs is 0) is reported before anything is touched.",
         example: "--polled",
         apply: polled,
+        written: |options| options.polled.then(|| "--polled".to_owned()),
         ..BEYOND
     },
     Flag {
@@ -86,6 +87,10 @@ pub const LONG: &[Flag] = &[
                there is one. It uses a CPU of its own while there is load.",
         example: "--sqpoll",
         apply: submission_thread,
+        written: |options| {
+            let cpu = options.submission_thread.map(|thread| thread.cpu);
+            cpu.map(|cpu| cpu.map_or("--sqpoll".to_owned(), |cpu| format!("--sqpoll={cpu}")))
+        },
         ..BEYOND
     },
 ];

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::Findings;
 use crate::request::{
     Access, ByteRange, ConfidenceRule, Extensions, FaultPolicy, OnError, Pattern, Rate, RingBatch,
-    RunOptions, Skew, SteadyRule, StopRules, SyncCadence, Target, TimeSpan, Tuning,
+    RunOptions, SteadyRule, StopRules, SyncCadence, Target, TimeSpan, Tuning,
 };
 
 /// Any number above 0.
@@ -204,34 +204,7 @@ fn check_pattern(option: &str, pattern: Pattern, findings: &mut Findings) {
 }
 
 pub(super) fn check_options(options: &RunOptions, findings: &mut Findings) {
-    let RunOptions {
-        engine: _,
-        remove_created: _,
-        interval_latency: _,
-        total_iops,
-        arrivals: _,
-        skew,
-        verify: _,
-        verify_journal: _,
-        polled: _,
-        // Which CPUs there are is a matter of the host.
-        submission_thread: _,
-        connections,
-    } = options;
-    findings.within_if("rate (--rate)", *total_iops, &POSITIVE);
-    let most = u64::from(RunOptions::CONNECTIONS_MAX);
-    findings.within_if("number of connections (--connections)", *connections, &(1..=most));
-    let Some(skew) = *skew else { return };
-    let (what, value, most) = match skew {
-        Skew::Zipf { theta_milli } => {
-            ("theta in thousandths (--skew=zipf)", theta_milli, Skew::THETA_MILLI_MAX)
-        }
-        Skew::Pareto { h_milli } => {
-            ("h in thousandths (--skew=pareto)", h_milli, Skew::H_MILLI_MAX)
-        }
-        Skew::Normal { deviation_milli } => {
-            ("deviation in 0.001 % (--skew=normal)", deviation_milli, Skew::DEVIATION_MILLI_MAX)
-        }
-    };
-    findings.within(what, value, &(1..=u64::from(most)));
+    for (what, value, borders) in options.numbers() {
+        findings.within_if(what, value, &borders);
+    }
 }
