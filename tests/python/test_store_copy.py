@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import tempfile
 import time
 import uuid
@@ -289,6 +290,19 @@ def test_a_store_that_can_only_be_read_is_listed_and_shown(shared: Path, mode: i
     copy = shared.parent / "copy.sqlite"
     assert command("store", "copy", shared, copy).returncode == 0
     assert values(str(copy)) == values(str(shared))
+
+
+def test_a_store_whose_tables_are_older_by_number_alone_was_not_readable(shared: Path) -> None:
+    with sqlite3.connect(shared) as store:
+        store.execute("UPDATE fathom_version SET version_num = '0004'")
+    store.close()
+    done = command("show", "1", "--store", shared, before=AS_NOBODY)
+    assert (done.returncode, done.stderr) == (0, "")
+    with sqlite3.connect(shared) as store:
+        assert store.execute("SELECT version_num FROM fathom_version").fetchall() == [("0004",)]
+        store.execute("UPDATE fathom_version SET version_num = '0003'")
+    store.close()
+    assert "version 0003" in command("show", "1", "--store", shared, before=AS_NOBODY).stderr
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 # Tells our files from those of other programs (https://sqlite.org/fileformat2.html, "Application
 # ID"): the letters FTHM.
 _APPLICATION_ID = 0x4654484D
+# Versions whose tables are, in SQLite, those of today.
+_ALIKE_IN_SQLITE = {"0004"}
 # Any number that no other program of the database locks by; the same letters, for Fathom's tables.
 _ADVISORY_LOCK = _APPLICATION_ID
 
@@ -70,6 +72,9 @@ def _told_of_the_version(database: Database, found: str) -> Iterator[None]:
         # The other kinds say what is wrong and pass.
         if type(error) is not StoreError:
             raise
+        if database.is_sqlite and found in _ALIKE_IN_SQLITE:
+            # It stays readable on media that nobody may write.
+            return
         raise StoreError(
             f"the tables of the store {database.name} are of version {found}, and this program "
             f"needs {REVISION}: let somebody who may change them open it once, such as with "
