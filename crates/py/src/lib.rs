@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod logins;
 mod threads;
 mod words;
 
@@ -23,13 +24,11 @@ use fathom_core::dialect::diskspd::parse::{
 use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
-use fathom_core::network;
 use fathom_core::report::json;
 use fathom_core::request::{self, Job};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
-use fathom_core::storage::Target;
 use fathom_core::{guard, prepare};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
@@ -111,37 +110,6 @@ fn option_words(request: &str) -> PyResult<Vec<String>> {
     let request = json::read_request(request);
     let request = request.map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
     Ok(flags::option_words(&request.options))
-}
-
-/// Checks that user and password can be read from a file.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn check_credentials(path: PathBuf) -> PyResult<()> {
-    network::check_credentials(&path).map_err(|why| InvalidRequestError::new_err(why.to_string()))
-}
-
-/// Who has to log in where, as the server and perhaps the user, if the server of an address lets nobody in
-/// without a password and none was given. It is asked.
-#[pyfunction]
-fn login_wanted(py: Python<'_>, address: &str) -> PyResult<Option<(String, Option<String>)>> {
-    let remote = match Target::from(address) {
-        Target::Network(remote) if remote.protocol.has_users() => remote,
-        _ => return Ok(None),
-    };
-    // A server that takes its time keeps nobody from ending the program.
-    let looking = thread::spawn(move || network::login_wanted(&remote));
-    while !looking.is_finished() {
-        py.check_signals()?;
-        detached(py, || thread::sleep(Duration::from_millis(5)));
-    }
-    let wanted = looking.join().ok().flatten();
-    Ok(wanted.map(|wanted| (wanted.server, wanted.user)))
-}
-
-/// Logs in with this from now on.
-#[pyfunction]
-fn log_in(user: &str, password: String) {
-    network::log_in(user, password.into_bytes());
 }
 
 /// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
@@ -585,9 +553,9 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
     module.add_function(wrap_pyfunction!(is_for_one_run, module)?)?;
     module.add_function(wrap_pyfunction!(option_words, module)?)?;
-    module.add_function(wrap_pyfunction!(check_credentials, module)?)?;
-    module.add_function(wrap_pyfunction!(login_wanted, module)?)?;
-    module.add_function(wrap_pyfunction!(log_in, module)?)?;
+    module.add_function(wrap_pyfunction!(logins::check_credentials, module)?)?;
+    module.add_function(wrap_pyfunction!(logins::login_wanted, module)?)?;
+    module.add_function(wrap_pyfunction!(logins::log_in, module)?)?;
     module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
