@@ -185,7 +185,10 @@ fn an_interrupted_creation_leaves_nothing() {
     assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
 }
 
-/// Interrupts the making of a file of 64 MiB when 8 MiB of it are written, and gives what is said of it.
+/// What no disk takes before the second report of progress, a tenth of a second behind the first.
+const LONG_TO_FILL_BYTES: u64 = 512 * MIB;
+
+/// Interrupts the making of a file when 8 MiB of it are written, and gives what is said of it.
 fn interrupted(path: &Path, overwrite: bool) -> String {
     let stop = AtomicBool::new(false);
     let stop_soon = |event: Event| {
@@ -193,8 +196,11 @@ fn interrupted(path: &Path, overwrite: bool) -> String {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let file =
-        FilePlan { location: Location::here(path), size_bytes: 64 * MIB, ..FilePlan::default() };
+    let file = FilePlan {
+        location: Location::here(path),
+        size_bytes: LONG_TO_FILL_BYTES,
+        ..FilePlan::default()
+    };
     let error = prepare::create(&file, overwrite, &mut Checked::default(), &stop, &stop_soon)
         .expect_err("stopped");
     assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
@@ -258,7 +264,7 @@ fn a_file_that_somebody_held_open_for_writing_was_removed_and_emptied() {
             }
         };
         let location = Location::here(&path);
-        let file = FilePlan { location, size_bytes: 64 * MIB, ..FilePlan::default() };
+        let file = FilePlan { location, size_bytes: LONG_TO_FILL_BYTES, ..FilePlan::default() };
         let made = prepare::create(&file, false, &mut Checked::default(), &stop, &hold_and_stop);
         let said = made.expect_err("stopped").to_string();
         assert!(said.contains("was not removed, since somebody else may have written"), "{said}");
@@ -299,8 +305,11 @@ fn interrupted_by_a_writer(path: &Path) -> String {
             file.write_all_at(b"Dear Anna, ", 0).expect("a write");
         }
     };
-    let file =
-        FilePlan { location: Location::here(path), size_bytes: 64 * MIB, ..FilePlan::default() };
+    let file = FilePlan {
+        location: Location::here(path),
+        size_bytes: LONG_TO_FILL_BYTES,
+        ..FilePlan::default()
+    };
     prepare::create(&file, false, &mut Checked::default(), &stop, &write_and_stop)
         .expect_err("stopped")
         .to_string()

@@ -82,14 +82,16 @@ impl Skew {
     const fn number(self) -> (&'static str, u32, u32) {
         match self {
             Self::Zipf { theta_milli } => {
-                ("theta in thousandths (--skew=zipf)", theta_milli, Self::THETA_MILLI_MAX)
+                ("theta in thousandths (zipf of --skew)", theta_milli, Self::THETA_MILLI_MAX)
             }
             Self::Pareto { h_milli } => {
-                ("h in thousandths (--skew=pareto)", h_milli, Self::H_MILLI_MAX)
+                ("h in thousandths (pareto of --skew)", h_milli, Self::H_MILLI_MAX)
             }
-            Self::Normal { deviation_milli } => {
-                ("deviation in 0.001 % (--skew=normal)", deviation_milli, Self::DEVIATION_MILLI_MAX)
-            }
+            Self::Normal { deviation_milli } => (
+                "deviation in 0.001 % (normal of --skew)",
+                deviation_milli,
+                Self::DEVIATION_MILLI_MAX,
+            ),
         }
     }
 }
