@@ -16,7 +16,7 @@ import typer
 from fathom import _packages
 from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
-from fathom.units import MIB, NS_PER_S, clock_words, ms_words
+from fathom.units import MIB, NS_PER_MS, NS_PER_S, clock_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,8 +73,8 @@ def _figures(second: _Fields) -> list[str]:
     """Return what a line has of one second, of all targets or of one."""
     found = [f"{second['ios']:,} IOPS", f"{second['bytes'] / MIB:,.1f} MiB/s"]
     if second["ios"]:
-        p50, p99 = (ms_words(second[f"latency_ns_{name}"]) for name in ("p50", "p99"))
-        found += [f"p50 {p50} ms", f"p99 {p99} ms"]
+        p50, p99 = (second[f"latency_ns_{name}"] / NS_PER_MS for name in ("p50", "p99"))
+        found += [f"p50 {p50:.3f} ms", f"p99 {p99:.3f} ms"]
     return found
 
 
