@@ -33,6 +33,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # and then interrupt. A handler of our own is not handed on: what is started has the default.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# So it is with what `nohup` starts and SIGHUP, which must not end the tests themselves.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 # Where that is memory, as on Debian 13, most of what is measured would be none of a device.
