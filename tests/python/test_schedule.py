@@ -220,6 +220,21 @@ def test_a_schedule_names_the_file_of_credentials_and_has_nothing_that_is_in_it(
         assert (refused.returncode, "chmod 600" in refused.stderr) == (3, True), refused.stderr
 
 
+def test_an_hour_that_is_none_passed_behind_a_day(tmp_path: Path) -> None:
+    if ANALYZE is None:
+        pytest.skip("systemd-analyze is not installed")
+    taken = ("mon 05:00", "mon, 05:00", "mon..fri 3:30", "2026-01-01 04:00", "mon 05:00,07:00")
+    refused = ("mon 25:00", "mon 5:00:61", "2026-01-01 25:00", "*-*-* 24:00", "3", "2026")
+    for when in taken + refused:
+        done = subprocess.run([ANALYZE, "calendar", when], capture_output=True, check=False)
+        assert (done.returncode == 0) is (when in taken), when
+        if when in taken:
+            planned(tmp_path, "x", when, "run")
+        else:
+            with pytest.raises(InvalidRequestError, match="is no time"):
+                planned(tmp_path, "x", when, "run")
+
+
 def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path: Path) -> None:
     if ANALYZE is None:
         pytest.skip("systemd-analyze is not installed")

@@ -137,7 +137,8 @@ def _is_no_event(text: str) -> bool:
     if first.isalpha() and not any(first in (day, day[:_LEAST_OF_DAY]) for day in _DAYS):
         # Of a word for a time, only the time zone can follow.
         return first not in _EVENTS or any(":" in one or one.isdigit() for one in others)
-    return bool(re.fullmatch(r"\d+:\d+(:\d+)?", text)) and not _HOUR.fullmatch(text)
+    hours = [one for one in (first, *others) if re.fullmatch(r"\d+:\d+(:\d+)?", one)]
+    return text.isdigit() or not all(map(_HOUR.fullmatch, hours))
 
 
 def _day(word: str) -> int | None:
