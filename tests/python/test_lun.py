@@ -258,6 +258,12 @@ it.begun = read
 """
 
 
+def test_the_address_of_a_target_that_does_not_exist_was_printed(tgt: Tgtd) -> None:
+    told = command("lun", "connect", *tgt.words())
+    assert (told.returncode, told.stdout) == (1, ""), told.stderr
+    assert f"tgtd has no LUN 1 of {IQN}: set it up" in told.stderr
+
+
 def test_one_command_sets_up_twice_and_another_takes_it_away(tgt: Tgtd) -> None:
     chap = ["--chap-user", "joe"]
     secret = {"FATHOM_CHAP_PASSWORD": SECRET}

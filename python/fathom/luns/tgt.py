@@ -145,9 +145,22 @@ class Tgt:
         return f"it is of {', '.join(others)}, too" if others else None
 
     def address(self) -> str:
-        """Return the address to measure."""
-        portal = self.request.portal or self._portal()
-        return f"iscsi://{portal}/{self.request.target}/{self.request.lun}"
+        """Return the address to measure.
+
+        Raises
+        ------
+        LunError
+            If tgtd has no such LUN.
+
+        """
+        request, found = self.request, self._target()
+        if found is None or request.lun not in found.luns:
+            raise LunError(
+                f"tgtd has no LUN {request.lun} of {request.target}: set it up with "
+                "fathom lun setup"
+            )
+        portal = request.portal or self._portal()
+        return f"iscsi://{portal}/{request.target}/{request.lun}"
 
     def listed(self) -> list[dict[str, str]]:
         """Return what there is, one row for each LUN."""
