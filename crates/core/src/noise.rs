@@ -42,13 +42,23 @@ pub(crate) const fn unmix(mut word: u64) -> u64 {
 /// Fills `bytes` with the data of a key.
 #[inline]
 pub(crate) fn fill(key: u64, bytes: &mut [u8]) {
-    let mut counter = key;
+    fill_chain(key, WRITE_STEP, bytes);
+}
+
+/// Fills `bytes` with the words of a counter and its steps, the last one in part, and returns the next
+/// counter.
+#[inline]
+pub(crate) fn fill_chain(mut counter: u64, step: u64, bytes: &mut [u8]) -> u64 {
     let (words, rest) = bytes.as_chunks_mut();
     for word in words {
         *word = mix(counter).to_le_bytes();
-        counter = counter.wrapping_add(WRITE_STEP);
+        counter = counter.wrapping_add(step);
+    }
+    if rest.is_empty() {
+        return counter;
     }
     rest.copy_from_slice(&mix(counter).to_le_bytes()[..rest.len()]);
+    counter.wrapping_add(step)
 }
 
 /// Fills a grain of data that compress: `noise_bytes` of random data, and then one word again and again,

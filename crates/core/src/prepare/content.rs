@@ -10,7 +10,7 @@
 use std::io;
 
 use super::data::{Data, read_exact_at};
-use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, repeat, unmix};
+use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, fill_chain, mix, repeat, unmix};
 use crate::plan::Reduction;
 
 /// Bytes of a block, which has one key.
@@ -150,15 +150,7 @@ fn fill_block(key: u64, bytes: &mut [u8], reduction: Reduction) {
 }
 
 pub(super) fn fill_words(state: &mut u64, bytes: &mut [u8]) {
-    let (words, rest) = bytes.as_chunks_mut();
-    for word in words {
-        *word = mix(*state).to_le_bytes();
-        *state = state.wrapping_add(STEP);
-    }
-    if !rest.is_empty() {
-        rest.copy_from_slice(&mix(*state).to_le_bytes()[..rest.len()]);
-        *state = state.wrapping_add(STEP);
-    }
+    *state = fill_chain(*state, STEP, bytes);
 }
 
 /// Fewer bytes do not prove anything.

@@ -175,6 +175,9 @@ pub enum EngineChoice {
 }
 
 impl EngineChoice {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Uring, Self::Aio, Self::Sync, Self::Mapped, Self::Null];
+
     /// As it is typed.
     #[must_use]
     pub const fn name(self) -> &'static str {

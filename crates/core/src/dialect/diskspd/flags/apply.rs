@@ -479,14 +479,9 @@ pub fn tracing(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn engine(draft: &mut Draft, value: &str) -> Applied {
-    draft.job.request.options.engine = Some(match value {
-        "uring" => EngineChoice::Uring,
-        "aio" => EngineChoice::Aio,
-        "sync" => EngineChoice::Sync,
-        "mmap" => EngineChoice::Mapped,
-        "null" => EngineChoice::Null,
-        _ => return Err(format!("'{value}' is not one of uring, aio, sync, mmap and null")),
-    });
+    let found = EngineChoice::ALL.into_iter().find(|engine| engine.name() == value);
+    let wrong = || format!("'{value}' is not one of uring, aio, sync, mmap and null");
+    draft.job.request.options.engine = Some(found.ok_or_else(wrong)?);
     Ok(())
 }
 
