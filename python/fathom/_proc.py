@@ -21,6 +21,7 @@ __all__ = [
     "boot_id",
     "cpu_ticks",
     "mounts",
+    "process_ids",
     "process_stat",
     "text",
 ]
@@ -93,6 +94,11 @@ def boot_id(proc: Path = PROC) -> str:
 def process_stat(pid: int, proc: Path = PROC) -> list[str]:
     """Return the fields of ``/proc/pid/stat`` behind the name, the first of them the state."""
     return text(proc / str(pid) / "stat").rpartition(")")[2].split()
+
+
+def process_ids(proc: Path = PROC) -> list[int]:
+    """Return the processes that there are."""
+    return [int(one.name) for one in proc.iterdir() if one.name.isdigit()]
 
 
 def cpu_ticks(proc: Path = PROC) -> dict[int, list[int]]:

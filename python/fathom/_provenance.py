@@ -17,7 +17,7 @@ from fathom._proc import PROC, SECTOR_BYTES, Mount, mounts, text
 from fathom.units import KIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "TargetProvenance",
@@ -140,10 +140,9 @@ def _is_file(path: Path, wanted: os.stat_result) -> bool:
 def _mounted_first(path: Path, proc: Path) -> Path:
     """Return the name of a file below the mount of its whole file system, if there is one."""
     seen = list(mounts(proc))
-    above = [one for one in seen if path.is_relative_to(one.place)]
-    if not above:
+    here = _nearest(seen, path)
+    if here is None:
         return path
-    here = max(reversed(above), key=lambda one: len(Path(one.place).parts))
     whole = [one.place for one in seen if (one.number, one.root) == (here.number, "/")]
     if here.root == "/" and here.place in whole[:1]:
         return path
@@ -169,9 +168,13 @@ def _mount_above(proc: Path, path: Path, number: int) -> Mount | None:
     """Return the mount above a path whose number no mount has, as in a subvolume of btrfs."""
     if os.major(number) != 0:
         return None
-    real = path.resolve()
-    above = [one for one in mounts(proc) if real.is_relative_to(one.place)]
-    return max(reversed(above), key=lambda one: len(Path(one.place).parts), default=None)
+    return _nearest(list(mounts(proc)), path.resolve())
+
+
+def _nearest(seen: Sequence[Mount], path: Path) -> Mount | None:
+    """Return the mount that a path lies in; of several at one place the last hides the others."""
+    above = [one for one in reversed(seen) if path.is_relative_to(one.place)]
+    return max(above, key=lambda one: len(Path(one.place).parts), default=None)
 
 
 def _disks(sys: Path, number: int) -> list[Path]:

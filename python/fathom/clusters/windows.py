@@ -147,10 +147,7 @@ def _event(  # noqa: PLR0913, PLR0917 - What an event has.
     text: str,
     values: Mapping[str, str],
 ) -> Iterator[ResourceEvent]:
-    try:
-        kind = _KINDS.get(int(str(number)))
-    except ValueError:
-        return
+    kind = _kind(number)
     if kind is None or at_s is None or not _OF_CLUSTERS.search(f"{source} {text}"):
         return
     group = _named(values, _GROUP_NAMES) or _first(_GROUP, text)
@@ -159,6 +156,13 @@ def _event(  # noqa: PLR0913, PLR0917 - What an event has.
         short = node.split(".", maxsplit=1)[0]
         words = " ".join(text.split())[:_MOST_TEXT]
         yield ResourceEvent(cluster, group, resource, short, kind, at_s, words)
+
+
+def _kind(number: object) -> Kind | None:
+    try:
+        return _KINDS.get(int(str(number)))
+    except ValueError:
+        return None
 
 
 def _named(values: Mapping[str, str], names: tuple[str, ...]) -> str:
@@ -253,8 +257,8 @@ def read_objects(data: object, cluster: str) -> Found:
 
 
 def _is_of_interest(one: Mapping[str, object]) -> bool:
-    is_known = str(one["Id"]) in map(str, _KINDS)
-    return is_known and bool(_OF_CLUSTERS.search(str(one.get("ProviderName", ""))))
+    is_of_clusters = _OF_CLUSTERS.search(str(one.get("ProviderName", ""))) is not None
+    return is_of_clusters and _kind(one["Id"]) is not None
 
 
 def _of_object(one: Mapping[str, object], cluster: str) -> Iterator[ResourceEvent]:

@@ -31,15 +31,6 @@ __all__ = [
     "stamp",
 ]
 
-# Made again from the events.
-_ROW_TIMES = frozenset(
-    {
-        "last_online_unix_s",
-        "last_offline_unix_s",
-        "last_degraded_unix_s",
-        "last_error_unix_s",
-    }
-)
 NEVER = "NA"
 """What stands where something never happened, as in scripts."""
 
@@ -101,7 +92,8 @@ def report_from_json(data: object) -> ClusterReport:
     except TypeError as error:
         raise ClusterError(f"it is a damaged JSON of fathom resources: {error}") from error
     for row in rows:
-        _check({name: one for name, one in vars(row).items() if name not in _ROW_TIMES})
+        # Its times are made again from the events.
+        _check({name: one for name, one in vars(row).items() if not name.endswith("_unix_s")})
     for one in events:
         _check(vars(one), "at_unix_s")
         if one.kind not in KINDS:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._proc import PROC, process_ids
 from fathom._processes import is_gone, this_process
 from fathom.errors import FathomError, RefusedError
 
@@ -121,13 +122,14 @@ def processes_in(folder: Path) -> list[int]:
     """
     whole = f"{folder.resolve()}/"
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
+    for pid in process_ids():
+        entry = PROC / str(pid)
+        if pid != os.getpid():
             with suppress(OSError):
                 # It may lead to no file.
                 here = os.readlink(entry / "cwd").removesuffix(" (deleted)")  # noqa: PTH115
                 if f"{here}/".startswith(whole) and _is_ours(entry):
-                    found.append(int(entry.name))
+                    found.append(pid)
     return found
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from fathom._proc import PROC, process_stat
+from fathom._proc import process_ids, process_stat
 from fathom._signals import children, held_back
 from fathom.databases.folder import ENVIRONMENT, end_processes
 from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
@@ -381,8 +381,7 @@ def _cpu_ticks_of_servers(pids: Sequence[int]) -> int:
 
 def _children_of(pids: Sequence[int]) -> list[int]:
     parents = set(map(str, pids))
-    all_of_them = [int(one.name) for one in PROC.iterdir() if one.name.isdigit()]
-    return [one for one in all_of_them if parents.intersection(process_stat(one)[_PARENT:][:1])]
+    return [one for one in process_ids() if parents.intersection(process_stat(one)[_PARENT:][:1])]
 
 
 def _cpu_ticks(pid: int) -> int:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._files import size_of
 from fathom._permission import NOTHING
 from fathom.errors import InvalidRequestError
 from fathom.grant import WriteGrant
@@ -78,18 +79,12 @@ def _made(path: Path, size_bytes: int) -> os.stat_result:
 def _refuse_size(request: LunRequest, path: Path) -> None:
     if request.size is None or not (path.is_file() or path.is_block_device()):
         return
-    wanted, found = bytes_of(request.size, "--size"), _bytes_in(path)
+    wanted, found = bytes_of(request.size, "--size"), size_of(path)
     if wanted != found:
         raise InvalidRequestError(
             f"{path} exists with {found:,} bytes, and {wanted:,} are wanted: leave out --size, or "
             f"name another {'file' if path.is_file() else 'device'}"
         )
-
-
-def _bytes_in(path: Path) -> int:
-    """Return the size of a file or block device, of which only its end is looked for."""
-    with path.open("rb", buffering=0) as handle:
-        return handle.seek(0, os.SEEK_END)
 
 
 def refuse_data(path: Path, permission: Permission) -> None:

@@ -200,14 +200,27 @@ def _direction(
     if ios is None or size is None:
         return None
     measured_s = _number(span, "TestTimeSeconds")
+    latency = _latency(span.find("Latency"), name, ios) if ios else None
+    return _rates(span, name, (ios, size), measured_s, latency)
+
+
+def _rates(
+    found: _Element,
+    name: str,
+    counts: tuple[int | None, int | None],
+    measured_s: float | None,
+    latency: ImportedLatency | None,
+) -> ImportedDirection:
+    """Return a direction of a time span or of a target, by its I/Os and bytes."""
+    ios, size = counts
     std = "IopsStdDev" if name == "Total" else f"{name}IopsStdDev"
     return ImportedDirection(
         ios=ios,
         bytes=size,
         iops=_rate(ios, measured_s),
-        mib_per_s=_rate(size / MIB, measured_s),
-        iops_std=_number(span, f"Iops/{std}"),
-        latency=_latency(span.find("Latency"), name, ios) if ios else None,
+        mib_per_s=_rate(None if size is None else size / MIB, measured_s),
+        iops_std=_number(found, f"Iops/{std}"),
+        latency=latency,
     )
 
 
@@ -354,19 +367,11 @@ def _of_target(target: _Element, name: str, measured_s: float | None) -> Importe
     """Return what one thread did to one target; of reads and writes together XML has no latency."""
     names = ("IOCount", "BytesCount") if name == "Total" else (f"{name}Count", f"{name}Bytes")
     ios, size = (_whole(target, one) for one in names)
-    std = "IopsStdDev" if name == "Total" else f"{name}IopsStdDev"
     mean_ns = nanoseconds(target.findtext(f"Average{name}LatencyMilliseconds") or "")
     std_ns = nanoseconds(target.findtext(f"{name}LatencyStdev") or "")
-    return ImportedDirection(
-        ios=ios,
-        bytes=size,
-        iops=_rate(ios, measured_s),
-        mib_per_s=_rate(None if size is None else size / MIB, measured_s),
-        iops_std=_number(target, f"Iops/{std}"),
-        latency=ImportedLatency(WHAT, ios, mean_ns, std_ns)
-        if ios and mean_ns is not None
-        else None,
-    )
+    is_known = bool(ios) and mean_ns is not None
+    latency = ImportedLatency(WHAT, ios, mean_ns, std_ns) if is_known else None
+    return _rates(target, name, (ios, size), measured_s, latency)
 
 
 def _rate(amount: float | None, measured_s: float | None) -> float | None:
