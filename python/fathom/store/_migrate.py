@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from fathom.store._tables import REVISION, VERSION_TABLE, metadata
 from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy.engine import Connection
 
     from fathom.store._database import Database
@@ -57,17 +54,15 @@ def bring_up_to_date(database: Database, *, make: bool = True) -> None:
     if found is None:
         _migrate(database)
     elif found != REVISION:
-        with _told_of_the_version(database, found):
-            _migrate(database)
+        _migrate_older(database, found)
     if database.is_sqlite:
         _let_readers_and_writer_pass(database)
 
 
-@contextmanager
-def _told_of_the_version(database: Database, found: str) -> Iterator[None]:
-    """Say to who cannot change older tables, and perhaps only wants to read, who has to do it."""
+def _migrate_older(database: Database, found: str) -> None:
+    """Migrate tables; who cannot, and perhaps only wants to read, learns who has to do it."""
     try:
-        yield
+        _migrate(database)
     except StoreError as error:
         # The other kinds say what is wrong and pass.
         if type(error) is not StoreError:
