@@ -25,6 +25,7 @@ from fathom.schedule import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 ANALYZE, ESCAPE = map(shutil.which, ("systemd-analyze", "systemd-escape"))
@@ -220,12 +221,11 @@ def test_a_schedule_names_the_file_of_credentials_and_has_nothing_that_is_in_it(
         assert (refused.returncode, "chmod 600" in refused.stderr) == (3, True), refused.stderr
 
 
-def test_an_hour_that_is_none_passed_behind_a_day(tmp_path: Path) -> None:
+def hold_to_systemd(tmp_path: Path, taken: Sequence[str], refused: Sequence[str]) -> None:
+    """Check that systemd takes and refuses these times, and that we do, too."""
     if ANALYZE is None:
         pytest.skip("systemd-analyze is not installed")
-    taken = ("mon 05:00", "mon, 05:00", "mon..fri 3:30", "2026-01-01 04:00", "mon 05:00,07:00")
-    refused = ("mon 25:00", "mon 5:00:61", "2026-01-01 25:00", "*-*-* 24:00", "3", "2026")
-    for when in taken + refused:
+    for when in (*taken, *refused):
         done = subprocess.run([ANALYZE, "calendar", when], capture_output=True, check=False)
         assert (done.returncode == 0) is (when in taken), when
         if when in taken:
@@ -233,21 +233,18 @@ def test_an_hour_that_is_none_passed_behind_a_day(tmp_path: Path) -> None:
         else:
             with pytest.raises(InvalidRequestError, match="is no time"):
                 planned(tmp_path, "x", when, "run")
+
+
+def test_an_hour_that_is_none_passed_behind_a_day(tmp_path: Path) -> None:
+    taken = ("mon 05:00", "mon, 05:00", "mon..fri 3:30", "2026-01-01 04:00", "mon 05:00,07:00")
+    refused = ("mon 25:00", "mon 5:00:61", "2026-01-01 25:00", "*-*-* 24:00", "3", "2026")
+    hold_to_systemd(tmp_path, taken, refused)
 
 
 def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path: Path) -> None:
-    if ANALYZE is None:
-        pytest.skip("systemd-analyze is not installed")
     taken = ("minutely", "quarterly", "annually", "semiannually", "yearly", "Monday", "sun", "3:5")
     refused = ("never", "tues", "24:00", "3:60", "03:30:61", "fortnightly")
-    for when in taken + refused:
-        done = subprocess.run([ANALYZE, "calendar", when], capture_output=True, check=False)
-        assert (done.returncode == 0) is (when in taken), when
-        if when in taken:
-            planned(tmp_path, "x", when, "run")
-        else:
-            with pytest.raises(InvalidRequestError, match="is no time"):
-                planned(tmp_path, "x", when, "run")
+    hold_to_systemd(tmp_path, taken, refused)
 
 
 @pytest.mark.parametrize(
