@@ -1,10 +1,11 @@
 //! The one hot loop: issue, wait, record. Generic over backend and clock, never copied per option.
 //!
 //! Nothing in it allocates, locks or shares a cache line that is written. The clock is read at the
-//! edges of a batch: before a batch is issued and after a batch is reaped. A load of plain calls takes a
-//! shorter way to the same result (`one_by_one`).
+//! edges of a batch: before a batch is issued and after a batch is reaped. A load of plain calls, and one
+//! whose I/Os differ in their offsets only, take a shorter way to the same result (`one_by_one`, `alike`).
 
 mod accounting;
+mod alike;
 mod cpu;
 mod faults;
 mod one_by_one;
@@ -87,8 +88,8 @@ pub struct Worker<'a, B, C> {
     /// No phase begins or ends before this instant.
     steady_until_ns: u64,
     intervals: Option<IntervalFeed<'a>>,
-    /// Whether nothing happens but that an I/O follows the one before it.
-    is_one_by_one: bool,
+    /// Whether nothing happens but that an I/O follows one that completed.
+    is_plain: bool,
 }
 
 impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
@@ -111,10 +112,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             is_measured: false,
             steady_until_ns: 0,
             intervals: setup.finish.feed(schedule.measure_from_ns),
-            is_one_by_one: false,
+            is_plain: false,
             setup,
         };
-        worker.is_one_by_one = worker.is_one_by_one();
+        worker.is_plain = worker.is_plain();
         worker
     }
 
@@ -162,6 +163,40 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         self.drain(statistics)?;
         statistics.backend = self.setup.backend.describe();
         Ok(())
+    }
+
+    /// Whether one stream issues its I/Os as soon as it may, and nobody counts, checks or mixes them.
+    fn is_plain(&self) -> bool {
+        let setup = &self.setup;
+        let [stream] = setup.streams.as_slice() else { return false };
+        self.shared.is_none()
+            && self.quota.is_none()
+            && self.intervals.is_none()
+            && setup.progress_every_ios == 0
+            && stream.is_plain()
+    }
+
+    /// Takes the short way as far as it goes; returns when the last I/O completed, which is still to be
+    /// entered.
+    #[inline]
+    fn go_on(
+        &mut self,
+        statistics: &mut Owner<ThreadStatistics>,
+        now_ns: u64,
+    ) -> Result<u64, BackendError> {
+        if B::MAX_IN_FLIGHT == 1 {
+            self.go_on_one_by_one(statistics, now_ns)
+        } else {
+            self.go_on_alike(statistics, now_ns)
+        }
+    }
+
+    /// Whether no phase begins or ends, and nobody ends the load.
+    #[inline]
+    fn is_as_it_was(&self, now_ns: u64) -> bool {
+        now_ns < self.steady_until_ns
+            && self.setup.finish.until_ns() == self.schedule.measure_until_ns
+            && !self.setup.stop.load(Ordering::Relaxed)
     }
 
     /// Does what is due when a phase begins or ends, or when the end of the measured time has moved.

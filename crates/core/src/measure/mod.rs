@@ -24,7 +24,7 @@ pub use event::{Event, EventSink, Phase, RunEvent, TargetSecond};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
-pub use recorder::{Completed, DirectionRecord, Recorder, TargetRecord};
+pub use recorder::{Alike, Completed, DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries, interval_length_ns};
 pub use stop::{
     Awaited, AwaitedKind, ConfidenceEvidence, EndedBy, SteadyEvidence, StopCause, StopReport,

@@ -70,6 +70,15 @@ impl TargetRecord {
     }
 }
 
+/// What I/Os that completed at once have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Alike {
+    /// Bytes that each moved.
+    pub bytes: u64,
+    /// When they completed, since the measured time began.
+    pub since_start_ns: u64,
+}
+
 /// What is known of an I/O that completed.
 #[derive(Debug, Clone, Copy)]
 pub struct Completed {
@@ -181,6 +190,31 @@ impl Recorder {
         if self.intervals.interval_ns > 0 {
             let index = self.intervals.index_at(since_start_ns);
             record.record_interval(index, bytes, latency_ns);
+        }
+    }
+
+    /// Enters completions of one moment by their service times. They had no schedule, so that there are no
+    /// response times of their own.
+    #[inline]
+    pub fn record_alike(
+        &mut self,
+        target: usize,
+        operation: Operation,
+        Alike { bytes, since_start_ns }: Alike,
+        latencies_ns: impl ExactSizeIterator<Item = u64> + Clone,
+    ) {
+        let record = self.targets[target].of(operation);
+        let ios = latencies_ns.len() as u64;
+        record.ios += ios;
+        record.bytes += ios * bytes;
+        if let Some(histogram) = &mut record.latency {
+            latencies_ns.clone().for_each(|latency_ns| histogram.record(latency_ns));
+        }
+        if self.intervals.interval_ns > 0 {
+            let index = self.intervals.index_at(since_start_ns);
+            for latency_ns in latencies_ns {
+                record.record_interval(index, bytes, latency_ns);
+            }
         }
     }
 

@@ -170,6 +170,19 @@ impl Aio {
         self.queued.push(std::ptr::from_mut(block));
     }
 
+    /// Queues the last transfer of a slot again, at another offset.
+    ///
+    /// # Panics
+    /// If the slot is in flight, or nothing was transferred in it yet.
+    #[inline]
+    pub fn push_again(&mut self, slot: u32, offset_bytes: u64) {
+        let block = &mut self.blocks[slot as usize];
+        assert!(block.buffer != 0, "slot {slot} has had no transfer");
+        self.lending.lend_again(slot);
+        block.offset = offset_bytes.cast_signed();
+        self.queued.push(std::ptr::from_mut(block));
+    }
+
     /// Submits what is queued and waits until `want` completions are there, or until `timeout_ns`
     /// has passed, or until a signal arrives; appends all completions to `done`.
     pub fn enter(

@@ -124,6 +124,15 @@ impl Lending {
         address
     }
 
+    /// Marks a slot as lent again, under the address that was given before: no buffer moves.
+    #[inline]
+    pub(crate) fn lend_again(&mut self, slot: u32) {
+        let lent = &mut self.lent[slot as usize];
+        assert!(!*lent, "slot {slot} is in flight");
+        *lent = true;
+        self.lent_count += 1;
+    }
+
     #[inline]
     fn address(&self, transfer: &Transfer) -> *mut u8 {
         if !transfer.operation.moves_bytes() {

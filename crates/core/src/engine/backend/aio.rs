@@ -18,6 +18,15 @@ impl AioBackend {
     pub fn new(aio: Aio) -> Self {
         Self { aio, portion: Portion::default() }
     }
+
+    /// Hands over what is queued if it is a portion.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.aio.queued() >= self.portion.most() {
+            self.aio.submit();
+            self.portion.handed_over(|| self.aio.completions());
+        }
+    }
 }
 
 impl Backend for AioBackend {
@@ -30,11 +39,14 @@ impl Backend for AioBackend {
 
     #[inline]
     fn submit(&mut self, transfer: &Transfer) {
-        if self.aio.queued() >= self.portion.most() {
-            self.aio.submit();
-            self.portion.handed_over(|| self.aio.completions());
-        }
+        self.make_room();
         self.aio.push(transfer);
+    }
+
+    #[inline]
+    fn again(&mut self, transfer: &Transfer) {
+        self.make_room();
+        self.aio.push_again(transfer.slot, transfer.offset_bytes);
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! Backends: how I/O reaches the kernel, or does not.
 //!
-//! A backend is five methods, a sixth where one I/O is less work than several, and a seventh where what is in
-//! flight may be left behind. The one hot loop in
-//! [`super::worker`] is generic over it.
+//! A backend is five methods, a sixth where one I/O is less work than several, a seventh where the same I/O
+//! again is less work than another one, and an eighth where what is in flight may be left behind. The one hot
+//! loop in [`super::worker`] is generic over it.
 
 mod aio;
 #[cfg(feature = "net")]
@@ -69,6 +69,12 @@ pub trait Backend {
 
     /// Queues an I/O. The kernel may see it only at the next [`Backend::reap`].
     fn submit(&mut self, transfer: &Transfer);
+
+    /// Queues an I/O that differs from the last one of its slot in its offset at most.
+    #[inline]
+    fn again(&mut self, transfer: &Transfer) {
+        self.submit(transfer);
+    }
 
     /// Hands over what is queued, waits as told, and appends what has completed to `done`.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError>;

@@ -4,8 +4,6 @@
 //! flight at a time, one stream issues it at once, and nobody counts, checks or mixes. Whatever else comes,
 //! such as the end of a phase or an I/O that fails, is left to the loop with its completion.
 
-use std::sync::atomic::Ordering;
-
 use fathom_sys::hand_off::Owner;
 
 use super::{Backend, BackendError, Clock, Completion, ThreadStatistics, Worker};
@@ -13,22 +11,10 @@ use crate::engine::backend::Transfer;
 use crate::measure::Completed;
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
-    /// Whether nothing happens but that an I/O follows the one before it.
-    pub(super) fn is_one_by_one(&self) -> bool {
-        let setup = &self.setup;
-        let [stream] = setup.streams.as_slice() else { return false };
-        B::MAX_IN_FLIGHT == 1
-            && self.shared.is_none()
-            && self.quota.is_none()
-            && self.intervals.is_none()
-            && setup.progress_every_ios == 0
-            && stream.is_plain()
-    }
-
     /// Enters what completed and performs the next I/O, again and again, as long as each is one that counts;
     /// returns when the last one completed, which is still to be entered.
     #[inline]
-    pub(super) fn go_on(
+    pub(super) fn go_on_one_by_one(
         &mut self,
         statistics: &mut Owner<ThreadStatistics>,
         now_ns: u64,
@@ -129,18 +115,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     #[inline]
     fn last_alone(&self) -> Option<Completion> {
         match self.done.as_slice() {
-            [last] if B::MAX_IN_FLIGHT == 1 && self.is_one_by_one && self.is_measured => {
-                Some(*last)
-            }
+            [last] if self.is_plain && self.is_measured => Some(*last),
             _ => None,
         }
-    }
-
-    /// Whether no phase begins or ends, and nobody ends the load.
-    #[inline]
-    fn is_as_it_was(&self, now_ns: u64) -> bool {
-        now_ns < self.steady_until_ns
-            && self.setup.finish.until_ns() == self.schedule.measure_until_ns
-            && !self.setup.stop.load(Ordering::Relaxed)
     }
 }
