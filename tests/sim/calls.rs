@@ -27,7 +27,7 @@ fn by_the_whole_loop(mut plan: SpanPlan, device: &SimDevice) -> Simulation {
 }
 
 /// At depth 1, by plain calls and through a queue.
-fn assert_same(plan: SpanPlan, device: &SimDevice) {
+fn assert_same(plan: &SpanPlan, device: &SimDevice) {
     let whole = by_the_whole_loop(plan.clone(), device);
     for engine in [EngineKind::Sync, EngineKind::Uring] {
         assert_same_run(&run(plan.clone(), engine, device), &whole);
@@ -85,7 +85,7 @@ fn reads_and_writes_in_any_order_with_all_phases() {
     for order in [Order::Random, Order::Sequential, Order::Mixed { random_percent: 40 }] {
         for writes in [0, 30, 100] {
             let plan = with_phases(span(64 * MIB).order(order).writes(writes).threads(2));
-            assert_same(plan, &device());
+            assert_same(&plan, &device());
         }
     }
 }
@@ -95,7 +95,7 @@ fn a_device_that_stalls_over_either_end() {
     for from_ns in [250, 700, 1_250].map(|millis| millis * NANOS_PER_MILLI) {
         let stall_ns = 100 * NANOS_PER_MILLI;
         let device = SimDevice { stall_from_ns: from_ns, stall_ns, ..device() };
-        assert_same(with_phases(span(64 * MIB).random()), &device);
+        assert_same(&with_phases(span(64 * MIB).random()), &device);
     }
 }
 
@@ -103,18 +103,18 @@ fn a_device_that_stalls_over_either_end() {
 fn ios_that_fail_or_move_too_little() {
     for on_error in [OnError::Stop, OnError::Continue] {
         let device = SimDevice { error_ppm: 900, short_ppm: 700, ..device() };
-        assert_same(with_phases(span(64 * MIB).random().writes(50).on_error(on_error)), &device);
+        assert_same(&with_phases(span(64 * MIB).random().writes(50).on_error(on_error)), &device);
     }
 }
 
 #[test]
 fn rules_rates_and_bursts_that_take_the_whole_loop() {
     let rules = StopRules { ios: Some(5_000), ..StopRules::default() };
-    assert_same(with_phases(span(64 * MIB).random().stop(rules)), &device());
-    assert_same(with_phases(span(64 * MIB).random().pace(4_000, NANOS_PER_SEC)), &device());
+    assert_same(&with_phases(span(64 * MIB).random().stop(rules)), &device());
+    assert_same(&with_phases(span(64 * MIB).random().pace(4_000, NANOS_PER_SEC)), &device());
     let mut plan = with_phases(span(64 * MIB).random());
     plan.progress_every_ios = 100;
-    assert_same(plan, &device());
+    assert_same(&plan, &device());
 }
 
 /// One that completes several at once: no more than a few are served together, and at times none is.
