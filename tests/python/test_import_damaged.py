@@ -15,7 +15,7 @@ from fathom.tools.formats import FORMATS, read_source
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
-from imported import SAMPLES, check, refused
+from imported import RUNS, SAMPLES, check, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,3 +167,22 @@ def test_what_repeats_without_end_is_looked_at_once(what: str) -> None:
     if reading is not None:
         check(reading, content)
         assert not reading.results
+
+
+def test_what_other_tools_printed_into_the_same_log_was_dropped() -> None:
+    """A log had DiskSpd's text behind its XML: the XML alone was imported."""
+    parts = [
+        (RUNS / "03-plain-read.txt").read_bytes(),
+        SAMPLES["fio-json"],
+        SAMPLES["crystaldiskmark-text"],
+        SAMPLES["diskspd-xml"],
+        (RUNS / "18-rdpct.txt").read_bytes(),
+    ]
+    for some in (parts, parts[::-1], parts[3:], parts[:2], parts[2:4]):
+        alone = [result for part in some for result in read_source(part).results]
+        reading = read_source(b"\n".join(some))
+        assert [(one.tool, one.total) for one in reading.results] == [
+            (one.tool, one.total) for one in alone
+        ]
+        assert not reading.unparsed
+        check(reading, b"\n".join(some))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fathom._text import encoding_of
 from fathom.imported.errors import ImportFormatError, UnknownFormatError
+from fathom.imported.model import Reading
 from fathom.tools._own_json import looks_like_own_json, parsed_json, read_own_json
 from fathom.tools.crystaldiskmark.read import (
     looks_like_crystaldiskmark,
@@ -33,8 +34,6 @@ from fathom.tools.iometer.read import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from fathom.imported.model import Reading
 
 __all__ = ["FORMATS", "MAX_BYTES", "format_of", "read_source"]
 
@@ -69,6 +68,9 @@ FORMATS: Mapping[str, _Format] = {
     "diskspd-text": _Format(looks_like_diskspd_text, read_diskspd_text),
 }
 
+
+# What programs print, and what one log may hold one after the other.
+_PRINTED = ("fio-json", "diskspd-xml", "crystaldiskmark-text", "diskspd-text")
 
 # What a log of fio measures stands in its name alone: job_clat.1.log.
 _LOG_NAME = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d+)?\.log$")
@@ -129,7 +131,9 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
     data
         The whole file.
     form
-        Its format, a key of FORMATS; by default the one that its content shows.
+        Its format, a key of FORMATS; by default the one that its content shows, and those that
+        what lies around its results shows: a log may hold the text of one program and the XML of
+        the next.
     name
         Its file's name, by which the logs of fio are recognised.
 
@@ -148,7 +152,30 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
     if found not in FORMATS:
         raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")
     try:
-        return FORMATS[found].read(data)
+        reading = FORMATS[found].read(data)
+        return reading if form or found not in _PRINTED else _with_others(data, reading, found)
     except (ArithmeticError, ValueError) as error:
         words = "it has a number that is none, or that no figure holds"
         raise ImportFormatError(f"it is damaged: {words}") from error
+
+
+def _with_others(data: bytes, reading: Reading, found: str) -> Reading:
+    """Return a reading with the results that lie around its own, in the order of the source."""
+    for form in _PRINTED:
+        around = _around(data, reading)
+        if form == found or not FORMATS[form].looks(around):
+            continue
+        more = FORMATS[form].read(around.encode())
+        if more.results:
+            within = [line for line in reading.unparsed if line.is_within]
+            lines = sorted((*within, *more.unparsed), key=lambda line: line.number)
+            results = sorted((*reading.results, *more.results), key=lambda one: one.lines or (0, 0))
+            reading = Reading(tuple(results), tuple(lines))
+    return reading
+
+
+def _around(data: bytes, reading: Reading) -> str:
+    """Return the lines outside of all results, each in its place, and empty ones for the others."""
+    outside = {line.number for line in reading.unparsed if not line.is_within}
+    lines = data.decode("utf-8", "replace").split("\n")
+    return "\n".join(line if number in outside else "" for number, line in enumerate(lines, 1))
