@@ -5,6 +5,9 @@ use std::io;
 pub use fathom_sys::kind::Kind as FaultKind;
 use thiserror::Error;
 
+/// What a fault says of a host whose name nobody knows, and of nothing else that is not found.
+pub const UNRESOLVED: &str = "the name could not be resolved";
+
 /// Why a connection could not be made or is over.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text}")]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fathom_net::UNRESOLVED;
+
 use super::checks::Found;
 use super::threads::Use;
 use super::{EngineKind, Place, Resolver, facts, kind_of};
@@ -57,7 +59,14 @@ impl Resolver<'_> {
             Some(Ok(Facts::Served(known))) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                self.findings.target_is(why.kind, message, remedy(name, why.kind, is_made));
+                let is_unknown_host =
+                    why.kind == Kind::NotFound && why.message.contains(UNRESOLVED);
+                let remedy = if is_unknown_host {
+                    "correct the host's name in the address, or give its number"
+                } else {
+                    remedy(name, why.kind, is_made)
+                };
+                self.findings.target_is(why.kind, message, remedy);
                 return None;
             }
             _ => {

@@ -155,6 +155,24 @@ fn what_to_do_about_a_server_fits_what_was_wrong() {
     assert_says(&error, ErrorClass::Target, &["is empty", "have its server give it a size"]);
 }
 
+/// The advice for an address of SMB or NFS was to make a file with -c, whatever was not found.
+#[test]
+fn an_unknown_host_was_to_be_made_as_a_file() {
+    for (name, created) in [
+        ("smb://nohost/share/file", None),
+        ("nfs://nohost/export/file", Some(MIB)),
+        ("nbd://nohost", None),
+    ] {
+        let mut facts = host();
+        let words = format!("nohost: {} (no such name)", fathom_net::UNRESOLVED);
+        facts.targets.insert(name.into(), Err(Failure::new(Kind::NotFound, words)));
+        let asked = span(vec![Target { create_bytes: created, ..named(name) }]);
+        let (_, told) = error_of(asked, &facts);
+        assert!(told.contains("correct the host's name in the address"), "{told}");
+        assert!(!told.contains("-c"), "{told}");
+    }
+}
+
 #[test]
 fn a_source_of_mount_is_told_how_it_is_named_here() {
     for (name, words) in [
