@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 __all__ = ["main"]
@@ -13,7 +14,11 @@ def main() -> None:
         # All of a command takes 0.15 s to load, in which nobody else looks after Ctrl-C.
         from fathom.cli import main as command  # noqa: PLC0415
 
-        command()
+        try:
+            command()
+        finally:
+            # All is written: what comes while Python ends, ends it without Python's own words.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
         if sys.stderr is not None:
             print("error: ended by the user", file=sys.stderr)  # noqa: T201 - All that is loaded.

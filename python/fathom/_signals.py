@@ -76,7 +76,10 @@ def _leave(groups: set[int]) -> None:
 
 @contextmanager
 def ending_in_good_order() -> Iterator[None]:
-    """Take these signals so in this process; what it was told to ignore, it still ignores."""
+    """Take these signals so in this process; what it was told to ignore, it still ignores.
+
+    What was held back until somebody takes it, as by the keeper of a run of the web, comes now.
+    """
     # Only the main thread may set handlers, and only it gets signals.
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
@@ -85,6 +88,8 @@ def ending_in_good_order() -> Iterator[None]:
         if handler is not signal.SIG_IGN:
             signal.signal(number, _wish.on_signal)
     try:
+        if is_main:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         yield
     finally:
         for number, handler in before.items():

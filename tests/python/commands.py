@@ -66,6 +66,7 @@ channel.sendmsg([asked], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 child = int.from_bytes(channel.recv(8), "little")
 for one in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
     _signal.signal(one, lambda number, _frame: os.kill(child, number))
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGINT])
 # One that was killed says nothing.
 os._exit(channel.recv(1)[0] if channel.recv(1, _socket.MSG_PEEK) else 255)
 """

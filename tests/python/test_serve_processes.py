@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -144,3 +145,29 @@ def test_what_a_command_complains_about_has_its_room_before_the_disk_is_full(
     assert errors.read_text() == "words\n"
     assert int((tmp_path / "output.txt").read_text()) > 1000
     assert json.loads((tmp_path / "ended.json").read_text())["exit_code"] == 3
+
+
+def test_a_run_that_was_stopped_while_python_started_complained_in_words_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two stops came before anything in it knew how to end."""
+    keepers: list[subprocess.Popen[bytes]] = []
+    kept = web_processes._kept
+
+    def watched(folder: Path) -> subprocess.Popen[bytes]:
+        keepers.append(kept(folder))
+        return keepers[-1]
+
+    monkeypatch.setattr(web_processes, "_kept", watched)
+    processes = Processes(tmp_path, str(tmp_path / "runs.sqlite"))
+    for number in range(12):
+        name = processes.start(Wanted("list", ()), "me").id
+        time.sleep(number * 0.01)
+        for _ in range(2):
+            with contextlib.suppress(ProcessError):
+                processes.stop(name)
+        keepers[-1].wait(60)
+        found = processes.get(name)
+        assert "KeyboardInterrupt" not in found.errors()
+        assert "Traceback" not in found.errors()
+        assert found.state in ("interrupted", "complete")

@@ -32,6 +32,9 @@ def main(folder: Path) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # What ends the server is not meant for what it has started.
         signal.signal(number, lambda *_: None)
+    # Whoever stops a run while Python starts, would end it with Python's own words: the command
+    # lets it through once it knows how to end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     with (
         Path(os.devnull).open("rb") as nothing,
         (folder / "output.txt").open("wb") as output,
