@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fabricated import fabricated
-from fathom.cli.views.density import show_density
+from fathom.cli.views.density import show_density, show_foreseen
 from fathom.databases.pgbench import DatabaseFigures
 from fathom.experiments.density.experiment import Counter, Density
 from fathom.experiments.density.kept import steps_from
@@ -236,3 +236,26 @@ def test_the_latency_of_files_was_that_of_a_write_without_its_sync(tmp_path: Pat
     whole_ns = span.total.latency.sum_ns + span.sync.latency.sum_ns
     assert took_ms * 1e6 == pytest.approx(whole_ns)
     assert span.sync.latency.sum_ns > span.total.latency.sum_ns / 10
+
+
+def test_the_json_gave_a_share_of_linear_of_what_was_disturbed() -> None:
+    def shares(*sums: tuple[int, float], disturbed: Sequence[int]) -> list[float | None]:
+        outcome = json.loads(json.dumps(outcome_of(PLAN, steps_of(*sums, disturbed=disturbed))))
+        assert sentences_of(PLAN, steps_from(outcome)) == outcome["sentences"]
+        return [one["linear_share"] for one in outcome["steps"]]
+
+    assert shares((1, 1000), (2, 1200), (4, 4000), disturbed=[2]) == [1, None, 1]
+    assert shares((1, 500), (2, 2000), disturbed=[1]) == [None, None]
+
+
+def test_a_failure_that_is_a_sentence_had_two_full_stops() -> None:
+    for steps in ([], steps_of((1, 1000))):
+        told = sentences_of(PLAN, steps, "2 files: the run was incomplete.")
+        assert told[-1].endswith("the run was incomplete.")
+        assert ".." not in " ".join(told)
+
+
+def test_one_database_was_several(capsys: pytest.CaptureFixture[str]) -> None:
+    for counts, words in (((1,), "1 file in"), ((1, 2), "1, 2 files in")):
+        show_foreseen(replace(PLAN, counts=counts), as_json=False)
+        assert capsys.readouterr().out.startswith(words)

@@ -138,7 +138,7 @@ def _refuse_of_databases(given: Mapping[str, bool]) -> None:
 def _end(found: Density) -> None:
     if found.failure is not None:
         again = f"fathom density --resume e{found.experiment_id} {shlex.quote(found.plan.folder)}"
-        fail(f"{found.failure}; try again with: {again}", EXIT_FAILED)
+        fail(f"{found.failure.rstrip('.')}; try again with: {again}", EXIT_FAILED)
 
 
 def _measured(

@@ -35,7 +35,8 @@ def show_foreseen(plan: DensityPlan, *, as_json: bool) -> None:
         else f"the workload {plan.workload} on each file"
     )
     finish = local_time(time.time() + seconds)
-    typer.echo(f"{counts} {plan.noun}s in {plan.folder}: {what}")
+    nouns = plan.noun if plan.counts == (1,) else f"{plan.noun}s"
+    typer.echo(f"{counts} {nouns} in {plan.folder}: {what}")
     typer.echo(f"about {clock_words(seconds)}, predicted finish {finish}")
 
 

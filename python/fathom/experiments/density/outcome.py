@@ -58,7 +58,8 @@ class DensityStep:
     per_s
         Transactions, or I/Os, of all of them per second.
     linear_share
-        ``per_s`` by what the first step promises: that many times one of its databases.
+        ``per_s`` by what the first step promises: that many times one of its databases; None
+        where it or the first one tells nothing of that.
     fairness
         Jain's index of the databases' rates: 1 if all are equal, 1/N if one has all.
     latency_mean_ms, latency_worst_ms
@@ -77,7 +78,7 @@ class DensityStep:
 
     databases: int
     per_s: float
-    linear_share: float
+    linear_share: float | None
     fairness: float
     latency_mean_ms: float | None
     latency_worst_ms: float | None
@@ -89,7 +90,7 @@ class DensityStep:
     @property
     def is_linear(self) -> bool:
         """Whether the sum is about that many times one."""
-        return self.linear_share >= LINEAR_SHARE - _ROUNDING
+        return self.linear_share is not None and self.linear_share >= LINEAR_SHARE - _ROUNDING
 
 
 def known_share(step: DensityStep, first: DensityStep) -> float | None:
@@ -116,13 +117,14 @@ def stepped(
     rates = [one.per_s for one in measured.databases]
     total = sum(rates)
     promised = total if first is None else first.per_s / first.databases * len(rates)
+    is_disturbed = any(one is not None and one.disturbed for one in (measured, first))
     known = [one for one in measured.databases if one.latency_mean_ms is not None]
     weighed = sum(one.per_s * (one.latency_mean_ms or 0) for one in known)
     weights = sum(one.per_s for one in known)
     return DensityStep(
         databases=len(rates),
         per_s=total,
-        linear_share=total / promised if promised else 0.0,
+        linear_share=total / promised if promised and not is_disturbed else None,
         fairness=jain(rates),
         latency_mean_ms=weighed / weights if weights else None,
         latency_worst_ms=max((one.latency_mean_ms or 0 for one in known), default=None),
@@ -144,7 +146,7 @@ def sentences_of(
 ) -> list[str]:
     """Return what was found, the headline first."""
     if not steps:
-        return [] if failure is None else [f"Nothing was measured: {failure}."]
+        return [] if failure is None else [f"Nothing was measured: {failure.rstrip('.')}."]
     sound = [one for one in steps if one.disturbed is None]
     found = [
         _headline(plan, steps[0], steps[-1]),
@@ -153,7 +155,7 @@ def sentences_of(
         _uneven(plan, sound),
         _others(steps),
         _failed(plan, steps),
-        None if failure is None else f"It ended early: {failure}.",
+        None if failure is None else f"It ended early: {failure.rstrip('.')}.",
     ]
     return [one for one in found if one is not None]
 
@@ -194,7 +196,7 @@ def _bound_words(linear: Sequence[DensityStep]) -> str:
     less = [
         f"{share_words(one.linear_share)}% at {one.databases}"
         for one in linear
-        if not one.is_linear
+        if one.linear_share is not None and not one.is_linear
     ]
     but = f", but {', '.join(less)}" if less else ""
     return f"({LINEAR_SHARE:.0%} or more{but})"

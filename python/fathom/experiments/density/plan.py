@@ -170,7 +170,9 @@ def _refuse_room(folder: Path, needed: int, plan: DensityPlan) -> None:
     place = next(one for one in (folder, *folder.parents) if one.is_dir())
     free = shutil.disk_usage(place).free
     if needed > free:
+        most = plan.counts[-1]
         raise InvalidRequestError(
-            f"{plan.counts[-1]} {plan.noun}s take about {size_words(needed)}, and {place} has "
-            f"{size_words(free)} free: name another folder, or fewer or smaller ones"
+            f"{most} {plan.noun}{'s take' if most > 1 else ' takes'} about "
+            f"{size_words(needed)}, and {place} has {size_words(free)} free: name another folder, "
+            "or fewer or smaller ones"
         )

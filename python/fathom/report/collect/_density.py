@@ -43,7 +43,7 @@ def density_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
 
 
 def _unfinished(experiment: Experiment) -> str:
-    return f"It did not come to its end: {experiment.failure or experiment.state}."
+    return f"It did not come to its end: {(experiment.failure or experiment.state).rstrip('.')}."
 
 
 def _with_linear(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def look_side(experiment: Experiment) -> Side:
 
 
 def _unfinished(experiment: Experiment) -> str:
-    return f"It did not come to its end: {experiment.failure or experiment.state}."
+    return f"It did not come to its end: {(experiment.failure or experiment.state).rstrip('.')}."
 
 
 def _target_facts(target: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
