@@ -13,7 +13,7 @@ import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,7 @@ class Ontap:
         """Listen on a port of this machine, through TLS."""
         self.calls: list[tuple[str, str, Any]] = []
         self.fails_at = ""
+        self.page_records = 10_000
         self.fails_in_job = False
         self.jobs: dict[str, dict[str, Any]] = {}
         self.records: dict[str, list[dict[str, Any]]] = {name: [] for name in _COLLECTIONS}
@@ -110,14 +111,20 @@ class Ontap:
             found = [one for one in found if query.get("name", one["name"]) == one["name"]]
         else:
             found = [one for one in self.records[path] if self._matches(one, query)]
-        return 200, {"records": found, "num_records": len(found)}
+        at = int(query.get("start.at", 0))
+        page = found[at : at + self.page_records]
+        links = {}
+        if at + len(page) < len(found):
+            more = urlencode({**query, "start.at": at + len(page)})
+            links = {"_links": {"next": {"href": f"{path}?{more}"}}}
+        return 200, {"records": page, "num_records": len(page), **links}
 
     def _matches(self, record: dict[str, Any], query: dict[str, str]) -> bool:
         for key, wanted in query.items():
             value: Any = record
             for part in key.split("."):
                 value = value.get(part) if isinstance(value, dict) else None
-            if key != "fields" and value is not None and value != wanted:
+            if key not in ("fields", "start.at") and value is not None and value != wanted:
                 return False
         return True
 

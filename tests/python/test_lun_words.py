@@ -10,6 +10,11 @@ from fathom.errors import InvalidRequestError
 from fathom.luns import LunError, carried, request_from
 from fathom.luns.backing import backing_step
 from fathom.luns.lio import Lio
+from fathom.luns.rest import Controller, Rest
+from ontap_server import Ontap
+from tls import certificate
+
+__all__ = ["certificate"]
 
 
 def test_a_device_was_said_to_have_the_size_that_was_wanted(
@@ -71,3 +76,18 @@ def test_a_lun_of_another_file_was_there_already_and_its_address_that_of_the_new
     (group / f"acls/{initiator}/lun_2/x").symlink_to(group / "lun/lun_1")
     with pytest.raises(LunError, match=r"LUN 2 of .*:host is lun_1 already"):
         set_up("second.img", 2)
+
+
+def test_the_records_behind_the_first_page_of_a_controller_were_not_there(
+    certificate: Path,
+) -> None:
+    """A group of initiators was removed that LUNs on the second page are mapped to."""
+    ontap = Ontap(certificate)
+    try:
+        there = [{"name": f"/vol/vol1/lun{number}"} for number in range(5)]
+        ontap.records["/api/storage/luns"] = there
+        rest = Rest(Controller(ontap.address, "admin", "secret", str(certificate)))
+        for ontap.page_records in (2, 5, 6):
+            assert rest.records("/api/storage/luns", fields="name", svm__name="svm1") == there
+    finally:
+        ontap.close()

@@ -25,6 +25,8 @@ __all__ = ["Controller", "Rest"]
 _TIMEOUT_S = 60.0
 _JOB_S = 600.0
 _POLL_S, _LONGEST_POLL_S = 0.02, 1.0
+# Far more than any controller needs; what links to itself has an end, too.
+_MOST_PAGES = 1000
 _MOST_BYTES = 16 << 20
 _OK = range(200, 300)
 _UNAUTHORISED = 401
@@ -54,18 +56,28 @@ class Rest:
         }
 
     def records(self, path: str, **query: str) -> list[dict[str, Any]]:
-        """Return the records of a collection.
+        """Return the records of a collection, of all its pages.
 
         Raises
         ------
         LunError
-            If the controller refuses, with its own words.
+            If the controller refuses, with its own words, or its pages have no end.
 
         """
         more = {name.replace("__", "."): value for name, value in query.items()}
-        found = self._call("GET", f"{path}?{urlencode(more, safe='/,*')}")
-        records = found.get("records", [])
-        return [one for one in records if isinstance(one, dict)]
+        page = f"{path}?{urlencode(more, safe='/,*')}"
+        records: list[dict[str, Any]] = []
+        for _ in range(_MOST_PAGES):
+            found = self._call("GET", page)
+            records += [one for one in found.get("records", []) if isinstance(one, dict)]
+            following = _next_page(found)
+            if following is None:
+                return records
+            page = following
+        raise LunError(
+            f"{self._controller.host} has more than {_MOST_PAGES:,} pages of {path}: name one by "
+            "--svm, --path and --igroup"
+        )
 
     def post(self, path: str, body: Mapping[str, object]) -> None:
         """Make something, and wait until it is.
@@ -149,6 +161,14 @@ class Rest:
                 f"{self._controller.host} answers with no JSON: is it an ONTAP controller?"
             )
         return found
+
+
+def _next_page(answer: Mapping[str, Any]) -> str | None:
+    """Return where a collection goes on, as a path of the same controller; None at its end."""
+    links = answer.get("_links")
+    following = links.get("next") if isinstance(links, dict) else None
+    href = following.get("href") if isinstance(following, dict) else None
+    return href if isinstance(href, str) and href.startswith("/") else None
 
 
 def _trusting(ca: str | None) -> ssl.SSLContext:
