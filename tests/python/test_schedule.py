@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import shutil
 import subprocess
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
+from fathom.cli.commands import schedule
 from fathom.errors import InvalidRequestError
 from fathom.schedule import (
     Schedule,
@@ -23,6 +26,7 @@ from fathom.schedule import (
     write_schedule,
     written_schedules,
 )
+from typer.testing import CliRunner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -362,3 +366,20 @@ def test_a_verb_of_a_group_was_scheduled_with_options_that_it_does_not_have(
         assert (done.returncode, words[-1] in done.stderr) == (3, True), done.stderr
     done = command("schedule", "add", "x", "--cron", "--", "store", "compact", cwd=tmp_path)
     assert done.stdout.endswith("store compact\n"), done.stderr
+
+
+def test_a_timer_that_ends_with_the_login_said_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "_LINGERING", tmp_path)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name=user))
+    cases = ((1000, False, True), (1000, True, False), (0, False, False))
+    for number, is_lingering, expected in cases:
+        monkeypatch.setattr(os, "geteuid", lambda number=number: number)
+        (tmp_path / user).unlink(missing_ok=True)
+        if is_lingering:
+            (tmp_path / user).touch()
+        add = ["add", "nightly", "--when", "03:30", "--folder", str(tmp_path / "units")]
+        done = CliRunner().invoke(schedule.app, [*add, "--overwrite", "--", "list"])
+        assert (done.exit_code, "loginctl enable-linger" in done.output) == (0, expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import shutil
 import subprocess
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+# Where systemd-logind keeps the users whose services outlive their logins.
+_LINGERING = Path("/var/lib/systemd/linger")
 _CREDENTIALS = "--credentials"
 _ENDLESS = ("serve", "fleet")
 
@@ -113,6 +116,8 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
     there = "" if folder is None else f" --folder {shlex.quote(str(folder))}"
     undo = f"fathom schedule remove {shlex.quote(name)}{there}"
     typer.echo(f"  {control} disable --now {_shown_timer(name)} && {undo}")
+    if _ends_with_the_login():
+        typer.echo("it runs while you are logged in; to have it run always: loginctl enable-linger")
 
 
 @app.command("list")
@@ -242,6 +247,15 @@ def _program() -> list[str]:
 
 def _control() -> str:
     return "systemctl" if os.geteuid() == 0 else "systemctl --user"
+
+
+def _ends_with_the_login() -> bool:
+    """Whether systemd ends this user's timers with the last login (loginctl(1), enable-linger)."""
+    user = os.geteuid()
+    try:
+        return user != 0 and not (_LINGERING / pwd.getpwuid(user).pw_name).exists()
+    except (KeyError, OSError):
+        return True
 
 
 def _shown_timer(name: str) -> str:
