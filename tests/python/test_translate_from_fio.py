@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import fathom
 import pytest
 from fathom.tools import Note, from_fio, read_fio_arguments, read_job_file
+from fathom.tools._units import read_fio_size
 from fathom.tools.fio.read import fio_results
 from fio_traces import FILE_BYTES, KIB, MIB, Io, needs_fio, run_jobs, translated
 
@@ -401,3 +402,28 @@ def test_sizes_of_a_thousand_were_no_part_of_the_load() -> None:
     assert "no equal of kb_base=1000" in notes["kb_base"]
     _, notes = _line_and_notes("--rw=read", "--bs=4k", "--size=64k", "--kb_base=1024")
     assert "kb_base" not in notes
+
+
+@needs_fio
+@pytest.mark.parametrize("size", ["size=1m", "size=1000k", "filesize=1m"])
+@pytest.mark.parametrize("share", ["io_size=50%", "io_limit=33%", "io_size=100%"])
+def test_a_share_of_the_size_was_no_amount_of_io(tmp_path: Path, size: str, share: str) -> None:
+    """Fio takes it (HOWTO, io_size), and a translation refused the job."""
+    text = f"[one]\nrw=read\nbs=4k\nfilename=a\n{size}\n{share}\n"
+    (whole,) = fios(text, tmp_path)
+    ((words,), _notes) = ours(text)
+    (end,) = [one.partition("=")[2] for one in words if one.startswith("--stop-bytes=")]
+    assert read_fio_size("size", end) == sum(one.length for one in whole)
+
+
+def test_a_share_of_a_size_that_nobody_says_and_none_at_all_were_ends() -> None:
+    def ends(more: str) -> tuple[bool, list[str]]:
+        ((words,), notes) = ours(f"[one]\nrw=read\nfilename=a\n{more}\n")
+        told = [one.setting for one in notes if one.setting in ("io_size", "time_based")]
+        return any(one.startswith("--stop") for one in words), told
+
+    assert ends("io_size=50%") == (False, ["io_size"])
+    assert ends("size=50%\nio_size=50%") == (False, ["io_size"])
+    # To fio none was given, and the job ends with its size.
+    for none in ("io_size=0", "io_size=0%", ""):
+        assert ends(f"size=1m\n{none}") == (False, ["time_based"])

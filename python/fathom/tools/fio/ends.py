@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.tools._units import fio_number, read_fio_size
+from fathom.tools._units import fio_number, fio_percent, read_fio_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fathom.tools.notes import Notes
 
 __all__ = ["ends_of", "reach_bytes"]
+
+_ALL = 100
 
 
 def reach_bytes(options: Mapping[str, str], files: int) -> int:
@@ -38,6 +40,9 @@ def ends_of(
             options.pop(name)
             notes.remark(name, "see --stop-steady, which judges range and slope together")
     given = {name: options.pop(name) for name in ("number_ios", "io_size") if name in options}
+    if _is_nought(given.get("io_size", "")):
+        # As if it had not been given.
+        del given["io_size"]
     if timed:
         for name in given:
             notes.remark(name, "ends no job of fio that is time_based")
@@ -52,11 +57,26 @@ def ends_of(
     found = {}
     if "number_ios" in given:
         found["--stop-ios"] = fio_number("number_ios", given["number_ios"])
-    moved = read_fio_size("io_size", given["io_size"]) if "io_size" in given else reach
+    moved = _moved(given["io_size"], reach, notes) if "io_size" in given else reach
     if moved:
         name = "io_size" if "io_size" in given else "size"
         found |= _bytes_moved(name, moved, access, notes)
     return found
+
+
+def _is_nought(text: str) -> bool:
+    return bool(text) and not read_fio_size("io_size", text.removesuffix("%"))
+
+
+def _moved(text: str, reach: int, notes: Notes) -> int:
+    """Return after how many bytes a thread ends; of a share, it is one of the job's size."""
+    if not text.endswith("%"):
+        return read_fio_size("io_size", text)
+    percent = fio_percent("io_size", text)
+    if not reach:
+        notes.load("io_size", f"{text} of a size that the job does not say in bytes: add "
+                   "--stop-bytes")  # fmt: skip
+    return reach * percent // _ALL
 
 
 def _bytes_moved(name: str, moved: int, access: Sequence[str], notes: Notes) -> dict[str, int]:
