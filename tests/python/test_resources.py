@@ -220,6 +220,17 @@ def test_an_event_log_of_windows_is_read(tmp_path: Path) -> None:
         read_source(tmp_path / "broken.evtx", "sql")
 
 
+def test_an_event_log_names_the_node_that_is_lost_and_not_the_one_that_says_so(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("evtx", reason="the library evtx is not installed (extra: clusters)")
+    lost = logged(1135, 1, {"NodeName": "n2"}, "n1.example.org")
+    (tmp_path / "System.evtx").write_bytes(event_log([lost]))
+    found = report_of([read_source(tmp_path / "System.evtx", "sql")])
+    told = [(one.group, one.resource, one.node, one.kind, one.text) for one in found.events]
+    assert told == [("", "", "n2", "node lost", "lost, as n1 saw it")]
+
+
 MESSAGES = {
     1201: "The Cluster service successfully brought the clustered role 'SQL' online.",
     1204: "The Cluster service successfully brought the clustered role 'SQL' offline.",

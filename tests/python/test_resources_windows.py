@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from fathom.clusters import ClusterError
 from fathom.clusters.read import read_text_of
+from fathom.clusters.report import report_of
 
 NEWEST = datetime(2026, 11, 30, tzinfo=UTC)
 SPACE = "http://schemas.microsoft.com/powershell/2004/04"
 
 
-def event(message: str | None, number: int = 1069, at: str = "2016-06-23T10:11:12Z") -> object:
+def event(
+    message: str | None, number: int = 1069, at: str = "2016-06-23T10:11:12Z"
+) -> dict[str, object]:
     return {
         "Id": number,
         "Message": message,
@@ -77,3 +80,20 @@ def test_what_clixml_wrote_before_is_found_again(objects: str) -> None:
         ("SQL", "Disk 1", "n1", "Online"),
         ("SQL", "Disk 2", "n1", "Online"),
     ]
+
+
+def test_a_node_that_was_removed_from_the_cluster_was_not_told() -> None:
+    """What it had was said to have moved at the moment when it was online elsewhere."""
+    online = "The Cluster service successfully brought the clustered role 'SQL' online."
+    removed = "Cluster node 'n1.lab' was removed from the active failover cluster membership."
+    told = [
+        {**event(online, 1201, "2016-06-23T10:00:00.5Z"), "MachineName": "n1.lab"},
+        {**event(removed, 1135, "2016-06-23T10:10:00.5Z"), "MachineName": "n2.lab"},
+        {**event(removed, 1135, "2016-06-23T10:10:01.5Z"), "MachineName": "n3.lab"},
+        {**event(online, 1201, "2016-06-23T10:10:30.5Z"), "MachineName": "n2.lab"},
+    ]
+    report = report_of([read_text_of(json.dumps(told).encode(), "sql", NEWEST)])
+    kinds = [(one.node, one.kind) for one in report.events]
+    assert kinds == [("n1", "online"), ("n1", "node lost"), ("n2", "online")]
+    (move,) = report.moves
+    assert (move.from_node, move.to_node, move.ended_unix_s - move.began_unix_s) == ("n1", "n2", 30)

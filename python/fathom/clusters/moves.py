@@ -56,7 +56,7 @@ class _Track:
     """Where a group is, and from where it went.
 
     With ``has_copies`` it may be on several nodes at once, and moves only if it left one. Windows
-    tells nothing of a node that died, and has no copies.
+    has no copies.
     """
 
     def __init__(self, cluster: str, group: str, *, has_copies: bool) -> None:

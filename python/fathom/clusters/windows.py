@@ -5,6 +5,7 @@
 | 1201, 1204 | Microsoft-Windows-FailoverClustering/Operational | a group came online, offline |
 | 1069, 1609 | System | a resource failed |
 | 1167 | System | a resource became degraded |
+| 1135 | System | a node was removed from the membership, as each of the others says |
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _KINDS: dict[int, Kind] = {
     1167: "degraded",
     1609: "failed",
     1069: "failed",
+    1135: "node lost",
 }
 # Other programs have events of these numbers, too.
 _OF_CLUSTERS = re.compile("cluster", re.IGNORECASE)
@@ -48,6 +50,8 @@ _RESOURCE = re.compile(
     rf"cluster resource (?:{_QUOTED}|(.{{1,300}}?) has become degraded)",
     re.IGNORECASE,
 )
+_NODE = re.compile(rf"cluster node {_QUOTED}", re.IGNORECASE)
+_NODE_NAMES = ("nodename",)
 _GROUP_NAMES = ("resourcegroup", "groupname", "group")
 _RESOURCE_NAMES = ("resourcename", "resource")
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -150,12 +154,21 @@ def _event(  # noqa: PLR0913, PLR0917 - What an event has.
     kind = _kind(number)
     if kind is None or at_s is None or not _OF_CLUSTERS.search(f"{source} {text}"):
         return
+    words = " ".join(text.split())[:_MOST_TEXT]
+    if kind == "node lost":
+        # It is another node than the one that says so.
+        if lost := _named(values, _NODE_NAMES) or _first(_NODE, text):
+            words = f"lost, as {_short(node)} saw it"
+            yield ResourceEvent(cluster, "", "", _short(lost), kind, at_s, words)
+        return
     group = _named(values, _GROUP_NAMES) or _first(_GROUP, text)
     resource = _named(values, _RESOURCE_NAMES) or _first(_RESOURCE, text)
     if group or resource:
-        short = node.split(".", maxsplit=1)[0]
-        words = " ".join(text.split())[:_MOST_TEXT]
-        yield ResourceEvent(cluster, group, resource, short, kind, at_s, words)
+        yield ResourceEvent(cluster, group, resource, _short(node), kind, at_s, words)
+
+
+def _short(node: str) -> str:
+    return node.split(".", maxsplit=1)[0]
 
 
 def _kind(number: object) -> Kind | None:
