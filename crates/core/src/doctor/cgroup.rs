@@ -5,6 +5,9 @@ use super::Finding;
 use super::tree::{Tree, list};
 use crate::control_groups;
 
+/// Threads of some hundred targets, with room to spare.
+const TASKS_LEFT: u64 = 1024;
+
 pub fn examine(tree: &Tree) -> Vec<Finding> {
     let groups = control_groups::of_this_process(tree);
     if groups.is_empty() {
@@ -17,6 +20,7 @@ pub fn examine(tree: &Tree) -> Vec<Finding> {
             findings.extend(cpu(tree, folder));
             findings.extend(io(tree, folder));
             findings.extend(memory(tree, folder));
+            findings.extend(tasks(tree, folder));
         }
     }
     if findings.is_empty() {
@@ -42,14 +46,25 @@ fn cpu(tree: &Tree, folder: &str) -> Option<Finding> {
     ))
 }
 
-/// The CPUs that are left to this process by the groups down to its own, if they are not all.
-fn cpu_set(tree: &Tree, folders: &[String]) -> Option<Finding> {
+/// How many CPUs the groups leave to this process, as far as any of them says so.
+pub(super) fn cpus_left(tree: &Tree) -> Option<usize> {
+    let groups = control_groups::of_this_process(tree);
+    groups.iter().filter_map(|group| Some(effective(tree, &group.folders)?.1)).min()
+}
+
+/// The innermost group that says which CPUs it leaves, how many, and which.
+fn effective(tree: &Tree, folders: &[String]) -> Option<(String, usize, String)> {
     let files = ["cpuset.cpus.effective", "cpuset.effective_cpus"];
     let set = |folder: &String| {
         let text = files.iter().find_map(|file| tree.text(&format!("{folder}/{file}")))?;
         Some((folder.clone(), list(&text).len(), text))
     };
-    let (folder, count, cpus) = folders.iter().rev().find_map(set)?;
+    folders.iter().rev().find_map(set)
+}
+
+/// The CPUs that are left to this process by the groups down to its own, if they are not all.
+fn cpu_set(tree: &Tree, folders: &[String]) -> Option<Finding> {
+    let (folder, count, cpus) = effective(tree, folders)?;
     let online = list(&tree.text("sys/devices/system/cpu/online")?).len();
     if count == 0 || count >= online {
         return None;
@@ -97,5 +112,22 @@ fn memory(tree: &Tree, folder: &str) -> Option<Finding> {
         "control group: memory",
         format!("{folder} allows {mib} MiB, and the page cache of the files that are read counts."),
         "Keep it in mind when the page cache is measured; past it (-Su) the limit does not matter.",
+    ))
+}
+
+/// `pids.max` counts threads, too, of all processes of the group (`pids.rst` of the kernel).
+fn tasks(tree: &Tree, folder: &str) -> Option<Finding> {
+    let number = |file| u64::try_from(tree.number(&format!("{folder}/{file}"))?).ok();
+    let most = number("pids.max")?;
+    let there = number("pids.current").unwrap_or(0);
+    if most.saturating_sub(there) >= TASKS_LEFT {
+        return None;
+    }
+    Some(Finding::slow(
+        "control group: threads",
+        format!(
+            "{folder} allows {most} processes and threads, of which {there} are there; a run starts its own."
+        ),
+        "Raise pids.max of the group (with Docker --pids-limit, with systemd TasksMax=), or use fewer threads (-t).",
     ))
 }

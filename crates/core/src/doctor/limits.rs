@@ -1,7 +1,7 @@
-//! What this process may do: `io_uring`, locked memory, open files, filters of system calls.
+//! What this process may do: `io_uring`, locked memory, open files, filters of system calls, CPUs.
 
-use super::Finding;
-use super::tree::{Tree, field};
+use super::tree::{Tree, field, list};
+use super::{Finding, cgroup};
 use crate::plan::facts::EngineAvailability;
 
 const MIB: u64 = 1 << 20;
@@ -17,6 +17,7 @@ pub fn examine(tree: &Tree, engines: &EngineAvailability) -> Vec<Finding> {
     findings.extend(locked_memory(tree));
     findings.extend(open_files(tree));
     findings.extend(system_call_filter(tree));
+    findings.extend(affinity(tree));
     findings
 }
 
@@ -81,6 +82,23 @@ fn open_files(tree: &Tree) -> Option<Finding> {
         subject,
         format!("No more than {hard} files can be open; each thread opens each of its targets."),
         "Raise the hard limit: ulimit -Hn 1048576, or LimitNOFILE= of the service.",
+    ))
+}
+
+/// The CPUs that this process may use, where whoever started it left it fewer than its control groups do.
+fn affinity(tree: &Tree) -> Option<Finding> {
+    let status = tree.text("proc/self/status")?;
+    let allowed = field(&status, "Cpus_allowed_list")?;
+    let online = list(&tree.text("sys/devices/system/cpu/online")?).len();
+    let there = cgroup::cpus_left(tree).map_or(online, |left| left.min(online));
+    let count = list(allowed).len();
+    if count >= there {
+        return None;
+    }
+    Some(Finding::slow(
+        "CPU affinity",
+        format!("This process may use {count} of {there} CPUs: {allowed}."),
+        "Start it with all of them: taskset -a -c 0-N, or without CPUAffinity= of the service.",
     ))
 }
 

@@ -194,6 +194,46 @@ fn a_set_of_cpus_was_said_to_limit_nothing() {
 }
 
 #[test]
+fn a_limit_of_threads_was_said_to_limit_nothing() {
+    let said = |most: &str| {
+        let files = [
+            VERSION_2,
+            IN_A_POD,
+            ("sys/fs/cgroup/pod/pids.max", most),
+            ("sys/fs/cgroup/pod/pids.current", "90"),
+        ];
+        cgroup::examine(&Machine::new(&files).tree())
+    };
+    let findings = said("100");
+    assert_eq!(verdict(&findings, "control group: threads"), Verdict::Slow);
+    assert!(findings[0].evidence.contains("100 processes and threads, of which 90"));
+    for most in ["max", "4096"] {
+        assert_eq!(verdict(&said(most), "control groups"), Verdict::Good, "{most}");
+    }
+}
+
+#[test]
+fn a_process_that_may_use_few_cpus_was_said_to_be_well() {
+    let said = |allowed: &str, left: &str| {
+        let status = format!("Name:\tx\nCpus_allowed_list:\t{allowed}\nSeccomp:\t0");
+        let files = [
+            VERSION_2,
+            IN_A_POD,
+            ("proc/self/status", status.as_str()),
+            ("sys/devices/system/cpu/online", "0-3"),
+            ("sys/fs/cgroup/pod/one/cpuset.cpus.effective", left),
+        ];
+        let findings = limits::examine(&Machine::new(&files).tree(), &engines(Ok(())));
+        findings.into_iter().find(|finding| finding.subject == "CPU affinity")
+    };
+    let evidence = said("0,2", "0-3").map(|finding| finding.evidence);
+    assert_eq!(evidence.as_deref(), Some("This process may use 2 of 4 CPUs: 0,2."));
+    assert_eq!(said("0-3", "0-3"), None);
+    // The control group has a finding of its own.
+    assert_eq!(said("0-1", "0-1"), None);
+}
+
+#[test]
 fn one_queue_was_written_as_many() {
     let files = [("sys/block/vdx/queue/nr_requests", "256"), ("sys/block/vdx/mq/0/cpu_list", "0")];
     let findings = devices::examine(&Machine::new(&files).tree(), "vdx");
