@@ -98,7 +98,7 @@ fn affinity(tree: &Tree) -> Option<Finding> {
     Some(Finding::slow(
         "CPU affinity",
         format!("This process may use {count} of {there} CPUs: {allowed}."),
-        "Start it with all of them: taskset -a -c 0-N, or without CPUAffinity= of the service.",
+        "Start it with all of them (taskset -c), or without CPUAffinity= of its service.",
     ))
 }
 
