@@ -6,20 +6,25 @@ import os
 import signal
 import sqlite3
 import tempfile
+import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 from commands import command
-from fathom.store import Copied, Store, _database, copy_store
+from fathom.store import Copied, Store, _database, _imports, copy_store
+from fathom.store._runs import Runs
 from fathom.store._tables import metadata, provenances, run_targets, runs
+from fathom.tools.formats import read_source
 from store_worker import CONTEXT, RESULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
     from conftest import Server
@@ -390,3 +395,44 @@ def test_a_role_that_may_only_read_lists_and_shows_and_does_not_measure(
     copy = tmp_path / "copy.sqlite"
     assert command("store", "copy", address, copy).returncode == 0
     assert values(str(copy)) == values(another)
+
+
+@pytest.mark.parametrize("what", ["import", "delete"])
+def test_a_copy_and_who_wrote_meanwhile_waited_for_each_other(
+    what: str, another: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each had locked what the other one needed next, and the server ended one of them."""
+    content = (Path(__file__).parents[1] / "golden/diskspd/runs/03-plain-read.txt").read_bytes()
+    results = read_source(content).results
+    began, goes_on = threading.Event(), threading.Event()
+
+    def pausing(call: Callable[..., Any]) -> Callable[..., Any]:
+        def paused(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - Of any call.
+            found = call(*given, **named)
+            if threading.current_thread() is not threading.main_thread():
+                began.set()
+                goes_on.wait(20)
+            return found
+
+        return paused
+
+    with Store(tmp_path / "here.sqlite") as here, Store(another) as there:
+        here.imports.save(results, content, "a.txt")
+        here.experiments.begin("run", "copied", {})
+        number = there.experiments.begin("run", "mine", {})
+        run_id = there.runs.save(RESULT, ["x"])
+        if what == "import":
+            monkeypatch.setattr(_imports, "_source", pausing(_imports._source))
+            other: Callable[[], object] = partial(there.imports.save, results, content, "a.txt")
+        else:
+            monkeypatch.setattr(Runs, "_delete", pausing(Runs._delete))
+            other = partial(there.runs.delete, [run_id], experiment_ids=[number])
+        with ThreadPoolExecutor() as pool:
+            under_way = pool.submit(other)
+            assert began.wait(20)
+            # By then the copy has its locks, or waits for the other one to end.
+            threading.Timer(1, goes_on.set).start()
+            copy_store(here, there)
+            under_way.result(30)
+        runs_there = there.runs.list()
+    assert len(runs_there) == (3 if what == "import" else 1)

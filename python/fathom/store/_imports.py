@@ -20,7 +20,7 @@ from fathom.store._own_rows import own_rows
 from fathom.store._rows import add_run
 from fathom.store._tables import import_sources, runs
 from fathom.store.errors import NotFoundError
-from fathom.store.sharing import insert_missing
+from fathom.store.sharing import insert_missing, wait_for_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -196,6 +196,7 @@ def drop_unused_sources(connection: Connection) -> None:
 
 
 def _source(connection: Connection, content: bytes, name: str) -> str:
+    wait_for_copies(connection)
     sha256 = _sha256(content)
     known = sa.select(import_sources.c.sha256).where(import_sources.c.sha256 == sha256)
     if connection.execute(known).first() is None:

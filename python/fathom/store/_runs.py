@@ -35,6 +35,7 @@ from fathom.store.damage import run_damage_told
 from fathom.store.errors import NotFoundError, StoreInUseError
 from fathom.store.packing import unpack_json
 from fathom.store.records import StoredRun, run_summary
+from fathom.store.sharing import wait_for_copies
 from fathom.store.summary import provenance_row, run_row, series_target, target_rows
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ class Runs:
 
         """
         with self._database.writing() as connection:
+            wait_for_copies(connection)
             for piece in _pieces(sorted(run_ids)):
                 self._delete(connection, piece)
             for experiment_id in sorted(experiment_ids):

@@ -24,6 +24,7 @@ __all__ = [
     "series_key",
     "share",
     "shared",
+    "wait_for_copies",
 ]
 
 _PREFIX = "sha256:"
@@ -47,6 +48,16 @@ def share(connection: Connection, text: str) -> str:
         insert = insert_missing(connection, shared_texts)
         connection.execute(insert.values(sha256=name, content=text))
     return f"{_PREFIX}{name}"
+
+
+def wait_for_copies(connection: Connection) -> None:
+    """Wait, before a transaction locks anything, for who copies into the store of a server.
+
+    A copy locks all tables that have numbers, these texts first: whoever has locked another one by
+    then, and needs these or a number next, would wait for the copy, which waits for him.
+    """
+    if not _is_file(connection):
+        connection.exec_driver_sql(f"LOCK TABLE {shared_texts.name} IN ROW EXCLUSIVE MODE")
 
 
 def insert_missing(connection: Connection, table: sa.Table) -> Any:  # noqa: ANN401 - Of either.
