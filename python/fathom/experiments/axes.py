@@ -238,11 +238,6 @@ class Grid:
         """Return a cell in words, such as ``block=4K depth=8``."""
         return " ".join(f"{name}={value}" for name, value in self.parameters(cell).items())
 
-    def block_bytes(self, cell: int) -> int | None:
-        """Return the size of a cell's blocks in bytes; None if it is not varied."""
-        text = self.parameters(cell).get("block")
-        return None if text is None else _number("block", text)
-
     def features(self, cells: Sequence[int]) -> FloatArray:
         """Return the coordinates in which neighbours resemble each other, one row for each cell.
 

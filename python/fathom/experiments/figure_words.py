@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import beside_limit
+from fathom.stats.snia import FIT_PERCENT, RANGE_PERCENT
 from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
     from fathom.stats.steady import WindowCheck
 
-__all__ = ["FIGURES", "MOST_FIT", "MOST_RANGE", "check_words", "figure_words"]
+__all__ = ["FIGURES", "check_words", "figure_words"]
 
 FIGURES = {
     "iops": "IOPS",
@@ -23,9 +24,6 @@ FIGURES = {
     "max": "slowest I/O",
 }
 """What figures are called, by their names in results."""
-
-MOST_RANGE, MOST_FIT = 20, 10
-"""What the SNIA's rule allows, in percent of the mean over the window: ``fathom.stats.steady``."""
 
 
 def figure_words(metric: str, value: float, *, micro: str = "us") -> str:
@@ -47,9 +45,9 @@ def check_words(name: str, one: WindowCheck, *, micro: str = "us") -> str:
     """
     spread, slope = (
         beside_limit(100 * share, most, 1)
-        for share, most in ((one.range_share, MOST_RANGE), (one.fit_share, MOST_FIT))
+        for share, most in ((one.range_share, RANGE_PERCENT), (one.fit_share, FIT_PERCENT))
     )
     return (
         f"{name}: average {figure_words(name, one.average, micro=micro)}, range {spread} % (at "
-        f"most {MOST_RANGE}), slope over the window {slope} % (at most {MOST_FIT})"
+        f"most {RANGE_PERCENT}), slope over the window {slope} % (at most {FIT_PERCENT})"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import beside_limit
-from fathom.experiments.figure_words import FIGURES, MOST_FIT, MOST_RANGE
+from fathom.experiments.figure_words import FIGURES
+from fathom.stats.snia import FIT_PERCENT, RANGE_PERCENT
 from fathom.units import listed
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _names(figures: Mapping[str, object]) -> str:
 
 def _broken_words(name: str, one: WindowCheck) -> str:
     parts = []
-    shares = ((one.range_share, MOST_RANGE, "range"), (one.fit_share, MOST_FIT, "slope"))
+    shares = ((one.range_share, RANGE_PERCENT, "range"), (one.fit_share, FIT_PERCENT, "slope"))
     for share, most, what in shares:
         percent = beside_limit(100 * share, most, 1)
         if float(percent) > most:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fathom._claims import BEST_WORDS
 from fathom._digits import change_words
 from fathom.report._words import with_micro
+from fathom.stats.snia import FIT_PERCENT, RANGE_PERCENT, WINDOW_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -221,9 +222,9 @@ class Rounds:
     name: str
     step: str
     values: tuple[float, ...]
-    window: int = 5
-    range_percent_limit: float = 20.0
-    slope_percent_limit: float = 10.0
+    window: int = WINDOW_ROUNDS
+    range_percent_limit: float = RANGE_PERCENT
+    slope_percent_limit: float = FIT_PERCENT
     is_first: bool = True
 
 

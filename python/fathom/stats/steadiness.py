@@ -18,6 +18,7 @@ from scipy.special import stdtr, stdtrit
 from fathom._p_values import p_equation
 from fathom.stats.floats import as_values
 from fathom.stats.mean import LEAST_VALUES
+from fathom.stats.snia import RANGE_PERCENT, WINDOW_ROUNDS
 from fathom.stats.spread import find_drift, find_outliers
 from fathom.units import counted
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Steadiness", "find_steadiness", "steadiness_words"]
 
-LEAST_ROUNDS = 5
+LEAST_ROUNDS = WINDOW_ROUNDS
 # Each test has its part of the 5 % of independent rounds that are called unsteady.
 _LEVEL = 0.05 / 4
 # A step counts only where nothing else than the step makes neighbours alike; that is doubted early.
@@ -36,7 +37,7 @@ _LEVEL_OF_MEMORY = 0.1
 _DRAWS = 799
 # Shares of the mean: SNIA's for the range; how far the end of an approach may be away; a round that
 # stands apart; the least step or wave that is reported.
-_RANGE = 0.20
+_RANGE = RANGE_PERCENT / 100
 _AWAY = 0.10
 _APART = 0.05
 _SMALL = 0.02

@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.stats.floats import as_values
+from fathom.stats.snia import FIT_PERCENT, RANGE_PERCENT, ROUND_LIMIT, WINDOW_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fathom.stats.floats import FloatArray, Values
 
-__all__ = ["ROUND_LIMIT", "WINDOW_ROUNDS", "SteadyState", "WindowCheck", "find_steady_state"]
+__all__ = ["SteadyState", "WindowCheck", "find_steady_state"]
 
-WINDOW_ROUNDS = 5
-ROUND_LIMIT = 25
-_RANGE_SHARE = 0.20
-_FIT_SHARE = 0.10
+_PERCENT = 100
 # Sums of decimal fractions are off by a few units of the last place; the limits include equality.
 _ROUNDING = 1e-12
 
@@ -43,8 +41,8 @@ class WindowCheck:
     def is_steady(self) -> bool:
         """Whether both rules hold."""
         return (
-            self.range_share <= _RANGE_SHARE + _ROUNDING
-            and self.fit_share <= _FIT_SHARE + _ROUNDING
+            self.range_share <= RANGE_PERCENT / _PERCENT + _ROUNDING
+            and self.fit_share <= FIT_PERCENT / _PERCENT + _ROUNDING
         )
 
 

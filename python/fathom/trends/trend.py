@@ -196,11 +196,11 @@ def find_trend(
         of another series.
 
     """
+    with as_wrong_request():
+        metric_column(metric)
     ids = store.baselines.run_ids(reference)
     if not ids:
         raise InvalidRequestError(f"{reference} has no runs")
-    with as_wrong_request():
-        metric_column(metric)
     found = store.runs.series(ids[-1], limit=most)
     runs, values, beyond = parted(found, metric, store.runs.failed_after(found, limit=most))
     levels = _levels(metric, runs, np.array(values))

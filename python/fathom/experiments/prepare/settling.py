@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fathom.errors import InvalidRequestError
 from fathom.experiments.session import Observation, Session, Skip, Step, Strategy
 from fathom.stats import Steadiness, find_steadiness, find_steady_state
-from fathom.stats.steady import ROUND_LIMIT, WINDOW_ROUNDS
+from fathom.stats.snia import ROUND_LIMIT, WINDOW_ROUNDS
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:

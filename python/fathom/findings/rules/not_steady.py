@@ -11,7 +11,8 @@ from fathom.findings._series import settled_rates
 from fathom.findings.causes import CORE_AT_ITS_LIMIT, EXPLAINED, NOTHING, STALLED
 from fathom.findings.finding import Noticed, Rule
 from fathom.findings.rules.burst_credits import step_of
-from fathom.stats.steady import WINDOW_ROUNDS, check_window
+from fathom.stats.snia import FIT_PERCENT, RANGE_PERCENT, WINDOW_ROUNDS
+from fathom.stats.steady import check_window
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["RULE"]
 
 _PERCENT = 100
-# As of the SNIA's rule.
-_RANGE_PERCENT, _FIT_PERCENT = 20, 10
 _LONGER = "Measure longer (-d, --stop-steady)"
 _LONGER_AT_MOST = "Measure longer (-d, the longest time that --stop-steady is waited for)"
 _LATER = "Warm up for longer (-W), as --stop-steady judges the last window alone"
@@ -52,9 +51,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         yield Noticed(
             f"{one.load.words()}, {one.load.outstanding} outstanding: fifths of the run gave "
             f"{rate_words(fifths.min())} to {rate_words(fifths.max())} IOPS (range "
-            f"{beside_limit(_PERCENT * check.range_share, _RANGE_PERCENT)} % of the mean, drift "
-            f"{beside_limit(_PERCENT * check.fit_share, _FIT_PERCENT)} %; "
-            f"{_RANGE_PERCENT} % and {_FIT_PERCENT} % are allowed).",
+            f"{beside_limit(_PERCENT * check.range_share, RANGE_PERCENT)} % of the mean, drift "
+            f"{beside_limit(_PERCENT * check.fit_share, FIT_PERCENT)} %; "
+            f"{RANGE_PERCENT} % and {FIT_PERCENT} % are allowed).",
             _remedy(one),
             "likely",
             (one,),

@@ -19,6 +19,7 @@ from fathom.report.material import (
     TargetsCompared,
     Verdict,
 )
+from fathom.stats.snia import WINDOW_ROUNDS
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["assess_sides", "planned_cells", "targets_compared"]
 
-_LEAST_ROUNDS = 5
 CellPlan = tuple[str, str, str]
 """Of a cell: its key, its part and its label."""
 
@@ -138,7 +138,7 @@ def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
         # All points are judged in one window, with which the rounds ended.
         Rounds(f"{one['label']}{since}", "round", tuple(one["iops"]), is_first=False)
         for one in points.values()
-        if len(one["iops"]) >= _LEAST_ROUNDS
+        if len(one["iops"]) >= WINDOW_ROUNDS
     )
 
 

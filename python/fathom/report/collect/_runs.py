@@ -21,8 +21,9 @@ from fathom.report._words import time_words, with_micro
 from fathom.report.collect._points import carried_tails_ns, families_of
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.runners import OWN_TOOL
+from fathom.stats.snia import WINDOW_ROUNDS
 from fathom.stats.steadiness import steadiness_words
-from fathom.stats.steady import WINDOW_ROUNDS, SteadyState, WindowCheck, find_steady_state
+from fathom.stats.steady import SteadyState, WindowCheck, find_steady_state
 from fathom.units import NS_PER_MS, block_words, counted, rate_words, size_words
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ __all__ = [
     "tool_of",
 ]
 
-_LEAST_ROUNDS = 5
 _NOT_BEGUN = "it ended before its load began"
 OTHERS_LEFT_OUT = "without the runs whose figures are not the device's"
 NOT_THE_DEVICES = "not the device's"
@@ -372,7 +372,7 @@ def repeat_side(
     rates = tuple(one.point.iops for one in runs)
     headline, sentences = _repeat_sentences(outcome, runs)
     rounds = (
-        (Rounds(f"{runs[0].label}: IOPS", "run", rates),) if len(rates) >= _LEAST_ROUNDS else ()
+        (Rounds(f"{runs[0].label}: IOPS", "run", rates),) if len(rates) >= WINDOW_ROUNDS else ()
     )
     return Side(
         name=name,

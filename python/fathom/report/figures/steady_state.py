@@ -11,7 +11,7 @@ from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import choice_of
 from fathom.stats import find_steadiness
-from fathom.stats.steady import ROUND_LIMIT
+from fathom.stats.snia import ROUND_LIMIT
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
