@@ -362,3 +362,12 @@ def test_a_host_that_lies_is_not_believed(
     lie(raw)
     with pytest.raises(fathom.FathomError):
         checked_part(json.dumps(raw), asked)
+
+
+@pytest.mark.parametrize("text", ["a..b:8786", f"{'a' * 80}:8786", "[:::]:8786", "a:"])
+def test_who_joined_a_fleet_at_no_address_waited_for_ever(text: str) -> None:
+    """Its coordinator was said to give no answer; ``fathom lun`` had refused such a host."""
+    with pytest.raises(InvalidRequestError, match="not the address of a fleet"):
+        host_and_port(text)
+    with pytest.raises(InvalidRequestError, match=r"--listen"):
+        listening_place(text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 from urllib.parse import parse_qsl, quote, urlencode
 
+from fathom._addresses import place_of
 from fathom.errors import InvalidRequestError
 
 __all__ = [
@@ -28,8 +29,6 @@ MOST_LOCAL = 64
 HostLoss = Literal["stop", "continue"]
 
 _LOCAL = re.compile(r"local:(\d{1,4})")
-_NAME = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+")
-_MOST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -157,16 +156,15 @@ def listening_place(text: str) -> tuple[str, int]:
         If it is none of these.
 
     """
-    name, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]"):
-        name, port = text, "0"
-    is_right = _NAME.fullmatch(name) is not None if name else bool(colon)
-    if not is_right or not port.isdecimal() or int(port) > _MOST_PORT:
+    # It listens at all of its addresses where none is named.
+    is_any = text.startswith(":")
+    found = place_of(f"any{text}" if is_any else text)
+    if found is None or text == ":":
         raise InvalidRequestError(
             f"--listen {text!r}: write the name or address at which clients reach this host, and a "
             "port if it is not to be any free one, such as a, a:9000 or [::1]:9000"
         )
-    return name, int(port)
+    return "" if is_any else found[0], found[1] or 0
 
 
 def host_and_port(text: str) -> tuple[str, int]:
@@ -178,12 +176,10 @@ def host_and_port(text: str) -> tuple[str, int]:
         If it is neither.
 
     """
-    name, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]"):
-        name, port = text, str(DEFAULT_PORT)
-    if not _NAME.fullmatch(name) or not port.isdecimal() or not 0 <= int(port) <= _MOST_PORT:
+    found = place_of(text)
+    if found is None:
         raise InvalidRequestError(
             f"{text!r} is not the address of a fleet: write its coordinator's host and port, such "
             f"as a:{DEFAULT_PORT}, or local:2"
         )
-    return name, int(port)
+    return found[0], DEFAULT_PORT if found[1] is None else found[1]

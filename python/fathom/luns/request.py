@@ -6,10 +6,10 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, fields
-from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import place_of
 from fathom._files import read_text
 from fathom._text import one_line
 from fathom.errors import InvalidRequestError
@@ -31,11 +31,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,254}")
 _HOST = re.compile(
     r"(?:\[[0-9a-fA-F:.]{2,45}\]|[0-9a-zA-Z._-]{1,253}|[0-9.]{7,15}/\d{1,2})(?::\d{1,5})?"
 )
-# That which is connected to: a host, and no network.
-_PLACE = re.compile(
-    r"(?:\[(?P<ipv6>[0-9a-fA-F:.]{2,45})\]|(?P<name>[0-9a-zA-Z._-]{1,253}))(?::(?P<port>\d{1,5}))?"
-)
-_MOST_LABEL, _MOST_PORT = 63, 65_535
 _MOST_MIB = 1
 _SECRET_LEAST, _SECRET_MOST = 12, 64
 
@@ -180,17 +175,8 @@ def _check_names(request: LunRequest) -> None:
 
 def _is_place(text: str) -> bool:
     """Whether a connection can be asked for: a host's name or number, and a port that there is."""
-    found = _PLACE.fullmatch(text)
-    if found is None or int(found["port"] or 1) not in range(1, _MOST_PORT + 1):
-        return False
-    if found["ipv6"] is None:
-        labels = found["name"].removesuffix(".").split(".")
-        return all(0 < len(one) <= _MOST_LABEL for one in labels)
-    try:
-        IPv6Address(found["ipv6"])
-    except ValueError:
-        return False
-    return True
+    found = place_of(text)
+    return found is not None and found[1] != 0 and "%" not in text
 
 
 def _check_numbers(request: LunRequest) -> None:
