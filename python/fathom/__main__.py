@@ -18,7 +18,8 @@ def main() -> None:
             command()
         finally:
             # All is written: what comes while Python ends, ends it without Python's own words.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
         if sys.stderr is not None:
             print("error: ended by the user", file=sys.stderr)  # noqa: T201 - All that is loaded.

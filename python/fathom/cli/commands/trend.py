@@ -17,6 +17,7 @@ from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opene
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
 from fathom.findings.finding import numbers_words
+from fathom.metrics import metric_column
 from fathom.notify import NotToldError, check_address
 from fathom.notify import notify as tell_by
 from fathom.units import NS_PER_MS, rate_words
@@ -86,6 +87,10 @@ def show_trend(asked: Asked, store: str | None) -> None:
         for one in asked.notify:
             check_address(one)
     except fathom.InvalidRequestError as error:
+        fail(str(error), EXIT_INVALID)
+    try:
+        metric_column(asked.metric)
+    except ValueError as error:
         fail(str(error), EXIT_INVALID)
     with opened_store(store, make=False) as opened:
         found = trends.find_trend(
