@@ -17,7 +17,7 @@ from fathom.report.material import Side, TargetsCompared
 from fathom.report.render.pdf import _plain
 from fathom.store import Store
 from fathom.units import listed
-from reported import saved_assessment
+from reported import saved_assessment, saved_repetition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,3 +157,19 @@ def test_rounds_of_several_targets_were_judged_without_their_names_in_other_wind
                 f"{name}: The SNIA's rule is kept: over rounds 3 to 7 ({point}) the range"
                 in figure.caption
             )
+
+
+def test_runs_beyond_the_most_that_are_shown_were_left_out_silently(
+    kept: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of a repetition counted 200 runs of 250, and that of many targets lost the last."""
+    monkeypatch.setattr("fathom.report.collect.gather._MOST_RUNS", 5)
+    (repeated,) = gather(kept, [f"e{saved_repetition(kept, [1e4] * 5 + [3e4] * 2)}"]).sides
+    assert len(repeated.runs) == 5
+    assert repeated.notes == (
+        "Of its 7 whole runs, what is shown and counted here are the first 5.",
+    )
+    (whole,) = gather(kept, [f"e{saved_repetition(kept, [1e4] * 5)}"]).sides
+    assert whole.notes == ()
+    (assessed,) = gather(kept, [f"e{saved_assessment(kept)}"]).sides
+    assert len(assessed.runs) == 13

@@ -45,6 +45,8 @@ _MOST_NAMES = 4
 _MOST_MIB = 1024
 # More whole runs than this take memory and tell nobody more.
 _MOST_RUNS = 200
+# Of these, all runs that belong into figures are taken, or the side tells which ones.
+_WHOLE = ("prepare", "sweep", "tune")
 
 
 class ReportError(FathomError):
@@ -224,9 +226,17 @@ def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
     make = SIDES.get(experiment.verb, _of_runs)
     sides = with_failures(make(store, experiment, complete), experiment, summaries)
     if experiment.verb != "assess":
-        return sides
+        return _with_note_of_others(experiment, sides, len(complete))
     known = [*experiment.plan.get("sizes", ()), *([None] * len(sides))]
     return [with_given_names(side, size) for side, size in zip(sides, known, strict=False)]
+
+
+def _with_note_of_others(experiment: Experiment, sides: list[Side], runs: int) -> list[Side]:
+    """Say which runs the sides have where they do not have all; a grid says so itself."""
+    if runs <= _MOST_RUNS or not sides or experiment.verb in _WHOLE:
+        return sides
+    note = f"Of its {runs:,} whole runs, what is shown and counted here are the first {_MOST_RUNS}."
+    return [replace(sides[0], notes=(*sides[0].notes, note)), *sides[1:]]
 
 
 def _of_assess(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
@@ -349,7 +359,8 @@ def _assessed(
         run_of_stored(
             store.runs.get(one), key=cells[one][0], part=cells[one][1], label=cells[one][2]
         )
-        for one in found[:_MOST_RUNS]
+        # Each target has a few; of the last ones, none would be left within a limit for all.
+        for one in found
     ]
 
 
