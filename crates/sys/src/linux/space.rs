@@ -22,12 +22,17 @@ pub struct Space {
     pub is_in_memory: bool,
 }
 
-/// File systems that keep their files in memory, by the number that `statfs(2)` tells (`linux/magic.h`).
-const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58F6];
+/// Numbers that `statfs(2)` tells (`linux/magic.h`).
+const TMPFS: u32 = 0x0102_1994;
+const RAMFS: u32 = 0x8584_58F6;
+const HUGETLBFS: u32 = 0x9584_58F6;
 
-/// File systems that store nothing but in memory, by their numbers (`linux/magic.h`).
+/// File systems that keep their files in memory.
+const IN_MEMORY: [u32; 2] = [TMPFS, RAMFS];
+
+/// File systems that store nothing but in memory, by their names.
 const MEMORY_NAMES: [(u32, &str); 3] =
-    [(0x0102_1994, "tmpfs"), (0x8584_58F6, "ramfs"), (0x9584_58F6, "hugetlbfs")];
+    [(TMPFS, "tmpfs"), (RAMFS, "ramfs"), (HUGETLBFS, "hugetlbfs")];
 
 /// File systems whose I/O a server answers, which may be a process of this machine: FUSE, NFS, SMB, 9P, Ceph
 /// and AFS (`linux/magic.h`, `fs/smb/client/cifsfs.h`).
