@@ -1,7 +1,7 @@
 //! The control groups that this process is in, of version 1 and 2 (`cgroups(7)`, and
 //! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
 
-use fathom_sys::device::mounts::unescape;
+use fathom_sys::device::mounts::{self, Mount};
 
 use crate::tree::Tree;
 
@@ -46,7 +46,7 @@ pub struct MemoryLeft {
 
 /// The groups of this process whose directories can be seen.
 pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
-    let mounts = tree.text(MOUNTS).unwrap_or_default();
+    let mounts = mounts::in_order(&tree.text(MOUNTS).unwrap_or_default());
     let own = tree.text("proc/self/cgroup").unwrap_or_default();
     let group = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -66,22 +66,18 @@ pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
 /// Where the hierarchy with these controllers is mounted, without controllers that of version 2, and the
 /// path of a group from there on: in a container, a part of the hierarchy may be mounted alone. Nothing if
 /// no mount shows the group.
-fn place_of<'a>(mounts: &str, controllers: &str, path: &'a str) -> Option<(String, &'a str)> {
+fn place_of<'a>(mounts: &[Mount], controllers: &str, path: &'a str) -> Option<(String, &'a str)> {
     let first = controllers.split(',').next().unwrap_or_default();
     // One that was mounted later may hide another.
-    mounts.lines().rev().find_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut kind = kind.split_whitespace();
-        let (file_system, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
+    mounts.iter().rev().find_map(|mount| {
+        let mut options = mount.options.split(',');
         let fits = match first {
-            "" => file_system == "cgroup2",
-            name => file_system == "cgroup" && options.split(',').any(|option| option == name),
+            "" => mount.file_system == "cgroup2",
+            name => mount.file_system == "cgroup" && options.any(|option| option == name),
         };
-        let mut place = place.split(' ').skip(3);
-        let [root, place] = [place.next()?, place.next()?].map(unescape);
-        let rest = path.strip_prefix(root.to_string_lossy().trim_end_matches('/'))?;
+        let rest = path.strip_prefix(mount.root.to_string_lossy().trim_end_matches('/'))?;
         let is_within = rest.is_empty() || rest.starts_with('/');
-        (fits && is_within).then(|| (place.to_string_lossy().into_owned(), rest))
+        (fits && is_within).then(|| (mount.place.to_string_lossy().into_owned(), rest))
     })
 }
 
@@ -210,6 +206,37 @@ mod tests {
             ("run/c g/memory.limit_in_bytes", "4096\n"),
         ];
         assert_eq!(left(&apart), None);
+    }
+
+    /// Whoever mounts may name no source: the kernel then writes nothing between two spaces, and the options
+    /// were taken for the source.
+    #[test]
+    fn the_limit_of_a_hierarchy_that_was_mounted_without_a_source_was_not_found() {
+        let files = [
+            ("proc/self/cgroup", "4:memory:/box\n"),
+            ("proc/self/mountinfo", "31 23 0:27 / /mem rw - cgroup  rw,memory\n"),
+            ("mem/box/memory.limit_in_bytes", "4096\n"),
+            ("mem/box/memory.stat", "total_rss 96\ntotal_shmem 0\n"),
+        ];
+        let group = "/mem/box".to_owned();
+        assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
+    }
+
+    /// The latest mount counts, not the deepest: what lies beneath it is hidden.
+    #[test]
+    fn a_hierarchy_that_another_hides_does_not_count() {
+        let files = [
+            ("proc/self/cgroup", "0::/box\n"),
+            (
+                "proc/self/mountinfo",
+                "30 23 0:26 / /m/deep rw - cgroup2 cgroup2 rw\n\
+                 31 23 0:26 / /m rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("m/box/memory.max", "4096\n"),
+            ("m/box/memory.stat", "anon 96\nshmem 0\n"),
+        ];
+        let group = "/m/box".to_owned();
+        assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
     }
 
     #[test]

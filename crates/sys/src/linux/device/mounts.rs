@@ -212,9 +212,15 @@ pub fn read() -> Vec<Mount> {
 
 /// The mounts that a text of `mountinfo` lists, the deepest and latest last.
 pub fn parse(text: &str) -> Vec<Mount> {
-    let mut mounts: Vec<Mount> = text.lines().filter_map(parse_line).collect();
+    let mut mounts = in_order(text);
     mounts.sort_by_key(|mount| mount.place.components().count());
     mounts
+}
+
+/// The same in the order of the text, the latest last.
+#[must_use]
+pub fn in_order(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &str) -> Option<Mount> {
