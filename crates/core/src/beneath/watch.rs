@@ -76,6 +76,8 @@ pub struct Observation {
     /// Stretches in which a thread waited in vain for half a second, or for a tenth of a shorter measured
     /// time.
     pub stalls: Vec<Stall>,
+    /// The machine has areas to swap to.
+    pub has_swap: bool,
 }
 
 impl Observation {
@@ -130,6 +132,7 @@ impl Watch {
             state.look_at_processes(&self.tree);
         }
         state.found.readings[edge as usize] = Some(self.read(&state.found.layers));
+        state.found.has_swap |= has_swap(&self.tree);
         if edge == Edge::AfterLoad
             && let Some((before, at_ns)) = state.processes.take()
         {
@@ -172,4 +175,9 @@ impl Watch {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether there is an area to swap to: the kernel lists each one below a line of headings (proc(5)).
+fn has_swap(tree: &Tree) -> bool {
+    tree.text("proc/swaps").is_some_and(|text| text.lines().nth(1).is_some())
 }

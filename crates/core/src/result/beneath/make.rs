@@ -36,7 +36,7 @@ pub(in crate::result) fn of_span(
         groups: Vec::new(),
         stalls: observed.stalls.clone(),
     };
-    origin::judge(&mut beneath, plan, span);
+    origin::judge(&mut beneath, plan, span, observed.has_swap);
     if let (Some(begin), Some(end)) = (observed.at(Edge::Begin), observed.at(Edge::End)) {
         beneath.cpu = cpu_shares([begin, end], observed, span, waited_ns);
         beneath.pressure = begin.pressure.zip(end.pressure).map(|(then, now)| now.since(then));

@@ -20,9 +20,9 @@ pub(super) struct Group {
 }
 
 /// Says of each target where its figures come from.
-pub(super) fn judge(beneath: &mut Beneath, plan: &SpanPlan, span: &TimeSpanResult) {
+pub(super) fn judge(beneath: &mut Beneath, plan: &SpanPlan, span: &TimeSpanResult, has_swap: bool) {
     let judged: Vec<(AnsweredBy, String)> = (0..beneath.targets.len())
-        .map(|target| Case { beneath, plan, span, target }.judge())
+        .map(|target| Case { beneath, plan, span, target, has_swap }.judge())
         .collect();
     for (origin, (answered_by, sentence)) in beneath.targets.iter_mut().zip(judged) {
         origin.answered_by = answered_by;
@@ -35,6 +35,7 @@ pub(super) struct Case<'a> {
     pub(super) plan: &'a SpanPlan,
     span: &'a TimeSpanResult,
     pub(super) target: usize,
+    has_swap: bool,
 }
 
 impl Case<'_> {
@@ -106,7 +107,7 @@ impl Case<'_> {
         let least = HARDLY * asked.iter().map(|one| one.bytes as f64).sum::<f64>();
         // The process fetches its own code, too.
         let is_own_code = asked.is_empty() || (fetched as f64) <= least;
-        if is_own_code || !self.beneath.layers.iter().all(is_file_system) {
+        if !self.has_swap || is_own_code || !self.beneath.layers.iter().all(is_file_system) {
             return format!("memory and no device answered: it lies on {names}");
         }
         let asked: Vec<String> = asked.into_iter().map(Flow::in_words).collect();

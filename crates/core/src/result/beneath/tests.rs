@@ -322,6 +322,7 @@ fn others_on_the_disk_do_not_stand_in_for_reads_of_a_file_system_that_a_process_
 fn what_memory_had_to_fetch_from_swap_is_told() {
     let mut fake = Fake::new();
     fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    fake.write("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1024 512 -2\n");
     let told = |fetched| {
         let (answered_by, sentence) = reads(&fake, "/run/x.dat", |fake| fake.fetched(fetched));
         assert_eq!(answered_by, AnsweredBy::Memory);
@@ -333,6 +334,20 @@ fn what_memory_had_to_fetch_from_swap_is_told() {
     assert_eq!(told(BYTES), expected);
     // The program itself may have to be fetched.
     assert!(told(MIB).starts_with("memory and no device answered"));
+}
+
+/// A program that had to be fetched itself while a few I/Os were done was taken for swap.
+#[test]
+fn what_was_fetched_came_from_swap_although_the_machine_swaps_to_nothing() {
+    let mut fake = Fake::new();
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    for swaps in [None, Some("Filename Type Size Used Priority\n")] {
+        swaps.inspect(|swaps| fake.write("proc/swaps", swaps));
+        let (_, sentence) = reads(&fake, "/run/x.dat", |fake| fake.fetched(BYTES));
+        fake.fetched(0);
+        let expected = "memory and no device answered: it lies on tmpfs, which lies in memory";
+        assert_eq!(sentence, expected, "{swaps:?}");
+    }
 }
 
 /// Beside "memory and no device answered" stood that writes "reach the device at some later time", and that
