@@ -34,6 +34,28 @@ fn the_usage_names_every_option() {
     }
 }
 
+/// It listed `-ag#`, which is refused: a group alone has no CPU.
+#[test]
+fn the_usage_listed_a_group_without_its_cpus() {
+    let usage = stdout(&diskspd(&["-?"]));
+    assert!(usage.contains("| -ag |") && !usage.contains("-ag# |"), "{usage}");
+    assert_eq!(diskspd(&["-Rptext", "-ag0", "t.dat"]).status.code(), Some(3));
+    assert_eq!(diskspd(&["-Rptext", "-ag", "t.dat"]).status.code(), Some(0));
+}
+
+/// The longest forms were justified, and broken with a hyphen that looked like one of theirs.
+#[test]
+fn the_manual_page_could_not_be_laid_out_without_a_warning() {
+    const OPTIONS: [&str; 4] = ["-man", "-Tascii", "-P-cbou", "-ww"];
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diskspd.1");
+    let Ok(output) = Command::new("groff").args(OPTIONS).arg(page).output() else {
+        println!("skipped: there is no groff here");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(stdout(&output).contains("--read-pattern=<random|sequential|interlocked>"));
+}
+
 #[test]
 fn a_template_target_is_shown_as_one() {
     let text = stdout(&diskspd(&["-Rptext", "*2"]));

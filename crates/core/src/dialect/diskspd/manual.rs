@@ -85,7 +85,7 @@ fn push_usage(text: &mut String, flag: &Flag) {
 #[must_use]
 pub fn man_page() -> String {
     let mut text = String::from(
-        ".TH DISKSPD 1\n.SH NAME\ndiskspd \\- measure storage\n.SH SYNOPSIS\n.B diskspd\n\
+        ".TH DISKSPD 1\n.nh\n.ad l\n.SH NAME\ndiskspd \\- measure storage\n.SH SYNOPSIS\n.B diskspd\n\
          [options] target ...\n.SH DESCRIPTION\nGenerates I/O load on files and devices and \
          measures throughput, IOPS, latency and CPU use.\nThe command line is that of Microsoft's \
          DiskSpd 2.2.\n",
@@ -93,7 +93,7 @@ pub fn man_page() -> String {
     for category in CATEGORIES {
         push(&mut text, &format!(".SH {}\n", category.title().to_uppercase()));
         for flag in of(category) {
-            let form = roff(flag.form);
+            let form = roff_form(flag.form);
             push(&mut text, &format!(".TP\n.B {form}\n{}\n", roff(&sentences(flag))));
         }
     }
@@ -122,6 +122,17 @@ fn sentences(flag: &Flag) -> String {
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
+}
+
+/// The form of an option. One that is longer than a line may be broken between its parts, without a hyphen,
+/// which would be taken for one of its own.
+fn roff_form(form: &str) -> String {
+    const LINE_COLUMNS: usize = 70;
+    let whole = roff(form);
+    if form.len() <= LINE_COLUMNS {
+        return whole;
+    }
+    whole.replace("[,", "\\:[,").replace('|', "|\\:")
 }
 
 /// The reference page, in Markdown.

@@ -151,7 +151,7 @@ pub const LOAD: &[Flag] = &[
     },
     Flag {
         name: "a",
-        form: "-a[g#,]#[-#][,#[-#]...] | -ag# | -a<c|s|p|P|e|E> | -aup",
+        form: "-a[g#,]#[-#][,#[-#]...] | -ag | -a<c|s|p|P|e|E> | -aup",
         unit: "CPU numbers",
         default: "-ag: all CPUs, round robin",
         limits: "CPU 0 to 255, group 0 to 65535, one order of P- and E-cores; not with -n; the CPUs must \
