@@ -212,8 +212,12 @@ impl<'a> Coordinator<'a> {
                     if self.control.stop.load(Ordering::Relaxed) {
                         self.shared.halt.store(true, Ordering::Relaxed);
                     }
-                    let (now_ns, limit_ns) = (RealClock.now_ns(), self.patience_ns());
-                    if self.watchdog.borrow_mut().are_all_stuck(&self.shared, now_ns, limit_ns) {
+                    let mut watchdog = self.watchdog.borrow_mut();
+                    let now_ns = RealClock.now_ns();
+                    if self.shared.halt.load(Ordering::Relaxed) {
+                        watchdog.end_early(now_ns);
+                    }
+                    if watchdog.are_all_stuck(&self.shared, now_ns, self.limit_ns()) {
                         break;
                     }
                 }
@@ -223,8 +227,13 @@ impl<'a> Coordinator<'a> {
     }
 
     /// How long a thread may stay away without a completion.
+    fn limit_ns(&self) -> u64 {
+        self.shared.plan.faults.io_timeout_ns().unwrap_or(u64::MAX)
+    }
+
+    /// How long the threads may take to be ready.
     fn patience_ns(&self) -> u64 {
-        let limit_ns = self.shared.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+        let limit_ns = self.limit_ns();
         let is_ended = self.control.stop.load(Ordering::Relaxed);
         if is_ended || self.shared.halt.load(Ordering::Relaxed) {
             limit_ns.min(watchdog::ENDED_PATIENCE_NS)
@@ -346,7 +355,7 @@ impl<'a> Coordinator<'a> {
             self.pass_on();
             self.tracer.look();
             let now_ns = RealClock.now_ns();
-            let limit_ns = self.shared.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+            let limit_ns = self.limit_ns();
             if self.watchdog.borrow_mut().is_any_stuck(&self.shared, now_ns, limit_ns) {
                 self.shared.halt.store(true, Ordering::Relaxed);
             }

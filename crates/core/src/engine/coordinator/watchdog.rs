@@ -10,6 +10,9 @@ use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
 pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
+/// How much longer than its patience a thread is waited for that has ended the load by staying away: one that
+/// has lost its connection says so then.
+const GRACE_NS: u64 = NANOS_PER_SEC / 2;
 
 /// A thread that stays away for so long and comes back has stalled ...
 const STALL_NS: u64 = NANOS_PER_SEC / 2;
@@ -30,28 +33,27 @@ pub(super) struct Watchdog {
     threads: Vec<Seen>,
     /// Stretches in which a thread stayed away, on the clock.
     stretches: Vec<(usize, Range<u64>)>,
+    /// When the run was to end early, if it was.
+    ended_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
     moves: u64,
     since_ns: u64,
-    /// From when on its patience is counted.
-    patient_from_ns: u64,
     was_away: bool,
     has_left: bool,
 }
 
 impl Watchdog {
     pub(super) fn new(threads: usize) -> Self {
-        Self { threads: vec![Seen::default(); threads], stretches: Vec::new() }
+        let threads = vec![Seen::default(); threads];
+        Self { threads, stretches: Vec::new(), ended_ns: None }
     }
 
     /// Begins again for all threads.
     pub(super) fn forgive(&mut self, now_ns: u64) {
-        for seen in &mut self.threads {
-            (seen.since_ns, seen.patient_from_ns) = (now_ns, now_ns);
-        }
+        self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
     }
 
     /// The stretches in which a thread stayed away, on the clock.
@@ -66,11 +68,14 @@ impl Watchdog {
         self.threads[thread].has_left = true;
     }
 
-    /// The load has ended: who is away has been so until now, whether it comes back or not. For its patience
-    /// it begins again.
+    /// The load has ended: who is away has been so until now, whether it comes back or not.
     pub(super) fn end_load(&mut self, now_ns: u64) {
         (0..self.threads.len()).for_each(|thread| self.enter_away(thread, now_ns));
-        self.threads.iter_mut().for_each(|seen| seen.patient_from_ns = now_ns);
+    }
+
+    /// The run is to end early: nobody is waited for much longer.
+    pub(super) fn end_early(&mut self, now_ns: u64) {
+        self.ended_ns.get_or_insert(now_ns);
     }
 
     /// Nobody is waited for any longer: who has not come back is away until now.
@@ -98,8 +103,10 @@ impl Watchdog {
         self.look(shared, now_ns, limit_ns).into_iter().any(|is_stuck| is_stuck)
     }
 
-    /// Whether all threads that have not left have been in the kernel for so long.
+    /// Whether all threads that have not left have been in the kernel for so long, or for long enough since the
+    /// run was to end.
     pub(super) fn are_all_stuck(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> bool {
+        let limit_ns = limit_ns.saturating_add(GRACE_NS);
         self.look(shared, now_ns, limit_ns).into_iter().all(|is_stuck| is_stuck)
     }
 
@@ -114,13 +121,20 @@ impl Watchdog {
             if moves != self.threads[index].moves || self.threads[index].since_ns == 0 {
                 self.enter_away(index, now_ns);
                 let seen = &mut self.threads[index];
-                *seen = Seen { moves, since_ns: now_ns, patient_from_ns: now_ns, ..*seen };
+                *seen = Seen { moves, since_ns: now_ns, ..*seen };
             }
-            let seen = &mut self.threads[index];
-            seen.was_away = is_away;
-            found.push(is_away && now_ns - seen.patient_from_ns >= limit_ns);
+            self.threads[index].was_away = is_away;
+            found.push(is_away && self.is_over(index, now_ns, limit_ns));
         }
         found
+    }
+
+    /// Whether the patience with a thread that is away is over. What went away behind the early end has its
+    /// time, too.
+    fn is_over(&self, thread: usize, now_ns: u64, limit_ns: u64) -> bool {
+        let since_ns = self.threads[thread].since_ns;
+        let since_end_ns = self.ended_ns.map(|ended_ns| now_ns - ended_ns.max(since_ns));
+        now_ns - since_ns >= limit_ns || since_end_ns.is_some_and(|ns| ns >= ENDED_PATIENCE_NS)
     }
 }
 
@@ -173,10 +187,38 @@ mod tests {
     use crate::plan::EngineKind;
 
     fn away_since(from_ns: u64) -> Watchdog {
-        let (patient_from_ns, was_away, has_left) = (from_ns, true, false);
-        let away = Seen { moves: 1, since_ns: from_ns, patient_from_ns, was_away, has_left };
+        let away = Seen { moves: 1, since_ns: from_ns, was_away: true, has_left: false };
         let here = Seen { was_away: false, ..away };
-        Watchdog { threads: vec![away, here], stretches: Vec::new() }
+        Watchdog { threads: vec![away, here], stretches: Vec::new(), ended_ns: None }
+    }
+
+    /// A thread that had ended the load by staying away for --io-timeout was waited for as long again: the run
+    /// ended after 4 s instead of 2.
+    #[test]
+    fn a_thread_that_is_stuck_was_waited_for_twice_as_long_as_it_may_stay() {
+        let (second, limit_ns) = (NANOS_PER_SEC, 2 * NANOS_PER_SEC);
+        let mut watchdog = away_since(second);
+        assert!(!watchdog.is_over(0, 3 * second - 1, limit_ns));
+        assert!(watchdog.is_over(0, 3 * second, limit_ns));
+        watchdog.end_early(3 * second);
+        watchdog.end_load(3 * second);
+        assert!(watchdog.is_over(0, 3 * second + GRACE_NS, limit_ns + GRACE_NS));
+    }
+
+    #[test]
+    fn once_the_run_is_to_end_five_seconds_are_enough_and_each_thread_has_them() {
+        let (second, limit_ns) = (NANOS_PER_SEC, 120 * NANOS_PER_SEC);
+        let mut watchdog = away_since(second);
+        watchdog.end_load(60 * second);
+        assert!(!watchdog.is_over(0, 60 * second, limit_ns));
+        watchdog.end_early(70 * second);
+        watchdog.end_early(72 * second);
+        assert!(!watchdog.is_over(0, 75 * second - 1, limit_ns));
+        assert!(watchdog.is_over(0, 75 * second, limit_ns));
+        // It has come back since, and gone again.
+        watchdog.threads[0].since_ns = 74 * second;
+        assert!(!watchdog.is_over(0, 79 * second - 1, limit_ns));
+        assert!(watchdog.is_over(0, 79 * second, limit_ns));
     }
 
     /// A disk hung for the last 2.4 of 4 s, and `beneath.stalls` was empty: a stall was kept only when
