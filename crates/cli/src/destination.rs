@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use fathom_core::guard::{forbidden_place, forbidden_to_overwrite};
 use fathom_sys::access::{NoAccess, may_make_in, may_replace};
@@ -15,6 +16,7 @@ use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path, whole_path};
 
 use crate::output::{Code, complain};
+use crate::patience;
 use crate::whole_file::Place;
 
 /// Names of standard output, which is written to as it stands.
@@ -30,14 +32,16 @@ const NO_READER: i32 = 6;
 const THEIRS: &str = "the file is there, and no result of this tool, as it wrote it";
 
 /// What else of the run has a place.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
     /// Where the run keeps what it wrote to verify it.
-    pub journal: Option<&'a Path>,
+    pub journal: Option<PathBuf>,
     /// What is there may be lost.
     pub may_overwrite: bool,
     /// Places where nothing is written, nor below them.
-    pub protect: &'a [PathBuf],
+    pub protect: Vec<PathBuf>,
+    /// How long a place that does not answer is waited for; forever, if absent.
+    pub patience_ns: Option<u64>,
 }
 
 /// Why a result cannot go there.
@@ -66,20 +70,28 @@ pub enum Destination {
 pub fn destination<'a>(
     path: Option<&Path>,
     targets: impl IntoIterator<Item = &'a str>,
-    beside: Beside<'_>,
+    beside: Beside,
 ) -> Result<Destination, ExitCode> {
     let Some(path) = path else { return Ok(Destination::None) };
     if STDOUT.iter().any(|name| path == Path::new(name)) {
         return Ok(Destination::Stdout);
     }
     let place = path.display();
-    match look(path, targets, beside) {
-        Ok(destination) => Ok(destination),
-        Err(Obstacle::Refused(why)) => {
+    let targets: Vec<String> = targets.into_iter().map(str::to_owned).collect();
+    let doing = format!("look at '{place}', where the JSON result goes");
+    let (patience_ns, path) = (beside.patience_ns, path.to_owned());
+    let looked = move || look(&path, targets.iter().map(String::as_str), &beside);
+    match patience::wait(&doing, patience_ns, &AtomicBool::new(false), looked) {
+        Ok(Ok(destination)) => Ok(destination),
+        Err(timed_out) => {
+            complain(&format!("ERROR: {timed_out}"));
+            Err(Code::Failed.into())
+        }
+        Ok(Err(Obstacle::Refused(why))) => {
             complain(&format!("REFUSED: --json={place}: {why}"));
             Err(Code::Refused.into())
         }
-        Err(Obstacle::Wrong(why)) => {
+        Ok(Err(Obstacle::Wrong(why))) => {
             complain(&format!("ERROR: cannot write the JSON result to '{place}': {why}"));
             Err(Code::Invalid.into())
         }
@@ -89,11 +101,11 @@ pub fn destination<'a>(
 fn look<'a>(
     path: &Path,
     targets: impl IntoIterator<Item = &'a str>,
-    Beside { journal, may_overwrite, protect }: Beside<'_>,
+    Beside { journal, may_overwrite, protect, .. }: &Beside,
 ) -> Result<Destination, Obstacle> {
     let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
-    let forbidden = if may_overwrite { forbidden_to_overwrite(THEIRS) } else { None };
-    let may_overwrite = may_overwrite && forbidden.is_none();
+    let forbidden = if *may_overwrite { forbidden_to_overwrite(THEIRS) } else { None };
+    let may_overwrite = *may_overwrite && forbidden.is_none();
     let kind = match fs::metadata(path) {
         Ok(found) => Some(found.file_type()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -127,7 +139,7 @@ fn look<'a>(
         let why = "it is a target of this run; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
     }
-    if journal.is_some_and(|journal| is_same(path, journal, object)) {
+    if journal.as_ref().is_some_and(|journal| is_same(path, journal, object)) {
         let why = "it is the journal of this run's verification; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
     }
@@ -228,7 +240,8 @@ mod tests {
     use super::*;
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
-        look(path, [target.to_str().unwrap()], Beside { may_overwrite, ..Beside::default() }).err()
+        let beside = Beside { may_overwrite, ..Beside::default() };
+        look(path, [target.to_str().unwrap()], &beside).err()
     }
 
     fn is_refused(found: Option<&Obstacle>, words: &str) -> bool {

@@ -6,13 +6,17 @@ mod leave;
 mod live;
 mod login;
 mod output;
+mod patience;
 mod progress;
 mod question;
 mod run;
 mod whole_file;
 
 use std::ffi::OsString;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use fathom_core::dialect::diskspd::manual;
 use fathom_core::dialect::diskspd::parse::{
@@ -60,8 +64,16 @@ fn ask() -> Result<Invocation, ParseError> {
         |arg: OsString| ParseError::from(format!("argument '{}' is not UTF-8 text", from_os(&arg)));
     let args = std::env::args_os().skip(1).map(|arg| arg.into_string().map_err(not_text));
     let args = args.collect::<Result<Vec<_>, _>>()?;
-    let outside = Outside { read_file: &profile_xml::read_file, fresh_seed: run::fresh_seed() };
+    let outside = Outside { read_file: &read_profile, fresh_seed: run::fresh_seed() };
     parse(&args, &outside)
+}
+
+/// The bytes of a profile, however long its file is waited for.
+fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
+    let (doing, path) = (format!("read the profile '{}'", path.display()), path.to_owned());
+    let read = move || profile_xml::read_file(&path);
+    patience::wait(&doing, None, &AtomicBool::new(false), read)
+        .unwrap_or_else(|timed_out| Err(io::Error::other(timed_out.to_string())))
 }
 
 fn act(invocation: Invocation) -> ExitCode {
@@ -101,7 +113,7 @@ fn doctor(request: &DoctorRequest) -> ExitCode {
     let diagnosis = fathom_core::doctor::examine(&request.targets);
     let printed = print(&output::diagnosis(&diagnosis, request.format));
     let text = json::write_diagnosis(&diagnosis);
-    output::save(&destination, &text, &run::stop_flag()).unwrap_or(printed)
+    output::save(destination, &text, &run::stop_flag()).unwrap_or(printed)
 }
 
 /// Signals an event that a running process uses.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,6 +19,9 @@ use fathom_core::shown::{from_os, shown};
 use fathom_sys::clock::now_ns;
 
 use crate::destination::Destination;
+use crate::patience;
+use crate::run::leave_flag;
+use crate::whole_file::Place;
 
 /// Exit codes; they are documented in the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,16 +108,30 @@ pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
 
 /// Writes JSON where it was requested; the exit code if that failed. Once `stop` is true, nobody who does not
 /// read is waited for any longer.
-pub fn save(destination: &Destination, text: &str, stop: &AtomicBool) -> Option<ExitCode> {
-    let (path, written) = match destination {
-        Destination::None => return None,
-        Destination::Stdout => return Some(print(text)).filter(|code| *code != ExitCode::SUCCESS),
-        Destination::File(place) => (place.path(), place.write(json::sealed(text).as_bytes())),
-        Destination::Stream(path, stream) => (path.as_path(), pour(stream, text.as_bytes(), stop)),
-    };
-    let error = written.err()?;
+pub fn save(destination: Destination, text: &str, stop: &AtomicBool) -> Option<ExitCode> {
+    match destination {
+        Destination::None => None,
+        Destination::Stdout => Some(print(text)).filter(|code| *code != ExitCode::SUCCESS),
+        Destination::File(place) => save_to_file(place, json::sealed(text)),
+        Destination::Stream(path, stream) => {
+            Some(not_saved(&path, &pour(&stream, text.as_bytes(), stop).err()?))
+        }
+    }
+}
+
+/// Writes JSON to a file. One that does not answer is waited for until somebody ends that: there is no second
+/// result.
+fn save_to_file(place: Place, text: String) -> Option<ExitCode> {
+    let path = place.path().to_owned();
+    let doing = format!("write the JSON result to '{}'", path.display());
+    let written = patience::wait(&doing, None, &leave_flag(), move || place.write(text.as_bytes()));
+    let written = written.unwrap_or_else(|timed_out| Err(io::Error::other(timed_out.to_string())));
+    Some(not_saved(&path, &written.err()?))
+}
+
+fn not_saved(path: &Path, error: &io::Error) -> ExitCode {
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
-    Some(Code::Failed.into())
+    Code::Failed.into()
 }
 
 /// Writes to a pipe or a device that takes what it has room for and does not wait itself.

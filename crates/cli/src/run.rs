@@ -14,8 +14,10 @@ use fathom_core::report::json;
 use fathom_core::request::{Job, ResultFormat, VerifyRequest};
 use fathom_core::result::Outcome;
 use fathom_core::run::{
-    Finished, RunError, RunHandle, Stop, Unfit, refusals, verify_only as verify_request,
+    Finished, RunError, RunHandle, Stop, Unfit, patience_ns, refusals,
+    verify_only as verify_request,
 };
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::destination::{self, Beside, Destination};
@@ -24,6 +26,9 @@ use crate::login;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
 use crate::question::{Interrupted, Questions};
+
+/// Signals that end a run: Ctrl-C, a wish to end, and a terminal that has gone.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// A seed that differs from run to run.
 pub fn fresh_seed() -> u32 {
@@ -51,7 +56,7 @@ pub fn explain(job: &Job) -> ExitCode {
     };
     let printed = print(&output::explanation(&explanation, job.profile().format));
     let text = json::write_explanation(&explanation);
-    if let Some(code) = output::save(&destination, &text, &stop) {
+    if let Some(code) = output::save(destination, &text, &stop) {
         return code;
     }
     if explanation.would_run { printed } else { Code::Refused.into() }
@@ -84,7 +89,7 @@ pub fn run(job: &Job) -> ExitCode {
         }
     }
     match outcome {
-        Ok(finished) => report(job, &finished, (&destination, &stop)),
+        Ok(finished) => report(job, &finished, destination, &stop),
         Err(RunError::Unfit(unfit)) => unfitting(&unfit),
         Err(error @ (RunError::TooManyFiles(_) | RunError::NoThread(_) | RunError::Event(_))) => {
             complain(&format!("ERROR: {error}"));
@@ -160,16 +165,16 @@ fn unfitting(unfit: &Unfit) -> ExitCode {
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
-    let destination =
-        match destination::destination(file, targets.map(String::as_str), Beside::default()) {
-            Ok(destination) => destination,
-            Err(code) => return code,
-        };
+    let beside = Beside { patience_ns: request.faults.io_timeout_ns(), ..Beside::default() };
+    let destination = match destination::destination(file, targets.map(String::as_str), beside) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
         Ok(finished) => {
-            let printed = show(&finished, &destination, &stop);
+            let printed = show(&finished, destination, &stop);
             exit_code(&finished, stop.load(Ordering::Relaxed), printed)
         }
         Err(error) => {
@@ -186,9 +191,10 @@ fn destination(job: &Job) -> Result<Destination, ExitCode> {
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
     let (permission, options) = (&job.permission, job.options());
     let beside = Beside {
-        journal: options.verify_journal.as_deref().filter(|_| options.verify),
+        journal: options.verify_journal.clone().filter(|_| options.verify),
         may_overwrite: permission.overwrite,
-        protect: &permission.protect,
+        protect: permission.protect.clone(),
+        patience_ns: patience_ns(job.profile()),
     };
     let found = destination::destination(job.json_file.as_deref(), targets, beside);
     found.map_err(|code| {
@@ -204,16 +210,28 @@ fn complain_all(word: &str, sentences: &[impl Display]) {
     }
 }
 
+/// From the moment that this is true, a signal ends the process at once.
+pub fn leave_flag() -> Arc<AtomicBool> {
+    let leave = Arc::new(AtomicBool::new(false));
+    for signal in ENDING {
+        // Where it cannot be caught, the signal ends the process anyway.
+        let _registered = leaves_once(signal, &leave);
+    }
+    leave
+}
+
+/// Has a signal end the process once this is true.
+fn leaves_once(signal: i32, is_so: &Arc<AtomicBool>) -> io::Result<SigId> {
+    let code = i32::from(Code::Interrupted as u8);
+    signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(is_so))
+}
+
 /// Turns true with the first SIGINT, SIGTERM or SIGHUP (the terminal has gone); the second one ends the
 /// process at once.
 pub fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let second = signal_hook::flag::register_conditional_shutdown(
-            signal,
-            i32::from(Code::Interrupted as u8),
-            Arc::clone(&stop),
-        );
+    for signal in ENDING {
+        let second = leaves_once(signal, &stop);
         let first = signal_hook::flag::register(signal, Arc::clone(&stop));
         if second.and(first).is_err() {
             complain("WARNING: Ctrl-C cannot be caught; it will end the run without a result");
@@ -222,11 +240,7 @@ pub fn stop_flag() -> Arc<AtomicBool> {
     stop
 }
 
-fn report(
-    job: &Job,
-    finished: &Finished,
-    (destination, stop): (&Destination, &AtomicBool),
-) -> ExitCode {
+fn report(job: &Job, finished: &Finished, destination: Destination, stop: &AtomicBool) -> ExitCode {
     if job.profile().progress_every_ios > 0 && job.profile().format != ResultFormat::Text {
         // The text begins with a line of its own; what follows dots on standard error does not.
         complain("");
@@ -238,7 +252,7 @@ fn report(
 
 /// Shows a result in all the forms that were requested. What `DiskSpd` warns of on standard error, it says in
 /// `DiskSpd`'s words there, too.
-fn show(finished: &Finished, destination: &Destination, stop: &AtomicBool) -> ExitCode {
+fn show(finished: &Finished, destination: Destination, stop: &AtomicBool) -> ExitCode {
     for line in warned::lines(&finished.result) {
         complain(&format!("WARNING: {line}"));
     }

@@ -43,7 +43,7 @@ pub mod run;
 pub mod shown;
 pub mod signature;
 pub mod storage;
-mod supervise;
+pub mod supervise;
 mod tree;
 pub mod units;
 pub mod verify;

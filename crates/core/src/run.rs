@@ -113,7 +113,8 @@ fn run(
 }
 
 /// How long the run may wait for a target: the shortest of what its time spans say; forever if none does.
-pub(crate) fn patience_ns(profile: &Profile) -> Option<u64> {
+#[must_use]
+pub fn patience_ns(profile: &Profile) -> Option<u64> {
     profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns()).min()
 }
 
@@ -126,7 +127,7 @@ fn carry_out(
 ) -> Result<(), RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
     let limit = fathom_sys::limits::raise_open_files();
-    unfit::log_in(job)?;
+    unfit::log_in(job, sink)?;
     host.look_at_targets(job.profile(), sink);
     let plan = match resolved(job, &host, sink) {
         Ok(Resolved { plan, warnings }) => {
@@ -191,7 +192,7 @@ pub fn refusals(job: &Job, stop: &AtomicBool) -> Vec<Refusal> {
     let (patience_ns, job) = (patience_ns(job.profile()), Arc::new(job.clone()));
     let wanted = |_| stop.load(Ordering::Relaxed);
     let found = supervise(patience_ns, &wanted, &|_| {}, move |_, sink| {
-        if unfit::log_in(&job).is_err() {
+        if unfit::log_in(&job, sink).is_err() {
             return Vec::new();
         }
         let host = facts::gather(job.profile(), availability(), sink);
@@ -251,7 +252,7 @@ fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
 /// If the request does not fit the host, or a target is in use, protected, no file that can be marked, or
 /// not as it was `seen`.
 pub fn adopt(job: &Job, seen: &prepare::Seen) -> Result<(), RunError> {
-    unfit::log_in(job)?;
+    unfit::log_in(job, &|_| {})?;
     let options = job.options();
     let host = facts::gather(job.profile(), availability(), &|_| {});
     // Data of others are what it is for, and speak against nothing.

@@ -280,3 +280,70 @@ fn a_file_that_is_made_here_holds_what_was_asked_for() {
     assert!(crate::bench::ios(&result) > 0);
     assert_eq!((system.size("new.dat"), system.held()), (Some(8 * MIB), 0));
 }
+
+/// Reads what a run says up to a line with these words.
+fn told_to(told: &mut impl BufRead, words: &str) -> String {
+    let line = told.lines().map(Result::unwrap).find(|line| line.contains(words));
+    line.unwrap_or_else(|| panic!("no '{words}'"))
+}
+
+/// Each of them was waited for without a word and without end.
+#[test]
+fn a_file_beside_the_targets_that_hangs_held_the_run_up_without_a_word() {
+    let bench = Bench::new();
+    let load = "-W0 -d1 -b4K -c1M t.dat";
+    for (asked, file, options, words) in [
+        (Asked::Look, "p.xml", "-XFILE", "still waiting to read the profile 'FILE'"),
+        (Asked::Open, "p.xml", "-XFILE", "still waiting to read the profile 'FILE'"),
+        (
+            Asked::Look,
+            "r.json",
+            "--json=FILE LOAD",
+            "still waiting to look at 'FILE', where the JSON",
+        ),
+        (Asked::Write, ".new.json.unfinished", "--json=NEW LOAD", "write the JSON result to 'NEW'"),
+        (Asked::Sync, ".new.json.unfinished", "--json=NEW LOAD", "write the JSON result to 'NEW'"),
+    ] {
+        let Some(system) = mount() else { return };
+        system.put("p.xml", 100);
+        system.put("r.json", 0);
+        system.hang(asked, file);
+        let [at, new] = [file, "new.json"].map(|name| system.path(name).display().to_string());
+        let named = |text: &str| text.replace("FILE", &at).replace("NEW", &new);
+        let options = named(options).replace("LOAD", load);
+        let mut command = bench.command(&options);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut told = BufReader::new(running.stderr.take().unwrap());
+        let line = told_to(&mut told, &named(words));
+        assert!(line.starts_with("WARNING: ") && line.contains("Ctrl-C"), "{line}");
+        // One is enough.
+        send("-INT", running.id());
+        wait_until(|| has_left(running.id()));
+        system.release();
+        let code = running.wait().unwrap().code();
+        assert!([None, Some(130)].contains(&code), "{options}: {code:?}");
+    }
+}
+
+#[test]
+fn a_place_of_a_result_or_credentials_that_hang_end_the_run_with_their_name() {
+    let bench = Bench::new();
+    for (options, words) in [
+        ("--json=FILE", "cannot look at 'FILE', where the JSON result goes: the kernel has not"),
+        ("--credentials=FILE", "cannot read the credentials in 'FILE': the kernel has not"),
+    ] {
+        let Some(system) = mount() else { return };
+        system.hang(Asked::Look, "there.dat");
+        let path = system.path("there.dat").display().to_string();
+        let [options, words] = [options, words].map(|text| text.replace("FILE", &path));
+        let args = format!("{options} --io-timeout=1 -W0 -d600 -b4K -c1M t.dat");
+        let mut command = bench.command(&args);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut told = BufReader::new(running.stderr.take().unwrap());
+        told_to(&mut told, &words);
+        system.release();
+        assert_eq!(running.wait().unwrap().code(), Some(1), "{options}");
+    }
+}

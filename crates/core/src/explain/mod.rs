@@ -145,7 +145,7 @@ pub fn explain(job: &Job, is_due: &dyn Fn() -> bool) -> Result<Explanation, Unfi
 }
 
 fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
-    crate::run::log_in(job)?;
+    crate::run::log_in(job, sink)?;
     let host = facts::gather(job.profile(), crate::run::availability(), sink);
     let Resolved { plan, .. } = resolved(job, &host, sink)?;
     let judgement = guard::judge(&plan, &job.permission, sink);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::device::PathKind;
 
-use crate::errors::Kind;
+use crate::errors::{Failure, Kind};
 use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
 use crate::network::{self, RemotePlan};
@@ -50,17 +50,28 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Uses the credentials that a job names, before anything is asked of a server.
+/// Uses the credentials that a job names, before anything is asked of a server. The look at their file, which
+/// may hang, is reported to `sink`.
 ///
 /// # Errors
 /// If they cannot be used.
-pub(crate) fn log_in(job: &Job) -> Result<(), Unfit> {
-    network::use_credentials(job.credentials.as_deref()).map_err(|failure| {
+pub(crate) fn log_in(job: &Job, sink: EventSink<'_>) -> Result<(), Unfit> {
+    use_credentials(job.credentials.as_deref(), sink).map_err(|failure| {
         let remedy = "correct --credentials=FILE".to_owned();
         let (class, kind, message) = (ErrorClass::Request, failure.kind, failure.message);
         let errors = ResolveErrors(vec![ResolveError { class, kind, message, remedy }]);
         Unfit { errors, refusals: Vec::new() }
     })
+}
+
+/// Uses the credentials of a file from now on, or no longer. The look at it is reported to `sink`.
+///
+/// # Errors
+/// If they cannot be used.
+pub(super) fn use_credentials(file: Option<&Path>, sink: EventSink<'_>) -> Result<(), Failure> {
+    let doing = file.map(|file| format!("read the credentials in '{}'", file.display()));
+    let used = || network::use_credentials(file);
+    doing.map_or_else(used, |doing| within(sink, doing, used))
 }
 
 /// Resolves a job; where that fails, its targets are asked about all the same. Each look that may hang

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Finished, availability, record};
+use super::{Finished, availability, record, unfit};
 use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
-use crate::network;
 use crate::plan::facts;
 use crate::request::{Profile, Request, RunOptions, VerifyRequest};
 use crate::result::assemble::{Provenance, assemble};
@@ -23,8 +22,6 @@ pub fn verify_only(
     stop: &AtomicBool,
     sink: EventSink<'_>,
 ) -> Result<Finished, PassError> {
-    let used = network::use_credentials(request.credentials.as_deref());
-    used.map_err(PassError::Credentials)?;
     let started_at_unix_s = jiff::Timestamp::now().as_second();
     let profile = Profile { format: request.format, time_spans: Vec::new(), ..Profile::default() };
     let host = facts::of_host(&profile, availability()).host();
@@ -36,6 +33,8 @@ pub fn verify_only(
         let (request, findings) = (request.clone(), Arc::clone(&findings));
         let wanted = |_| stop.load(Ordering::Relaxed);
         supervise(limit_ns, &wanted, sink, move |stop, sink| {
+            let used = unfit::use_credentials(request.credentials.as_deref(), sink);
+            used.map_err(PassError::Credentials)?;
             pass::run(&request.journal, &request.targets, (stop, sink), &findings)
         })
     };

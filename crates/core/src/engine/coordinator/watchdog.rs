@@ -10,8 +10,8 @@ use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
 pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
-/// How much longer than its patience a thread is waited for that has ended the load by staying away: one that
-/// has lost its connection says so then.
+/// How much longer than its limit a thread that stays away is waited for behind the load: one that has lost
+/// its connection says so then.
 const GRACE_NS: u64 = NANOS_PER_SEC / 2;
 
 /// A thread that stays away for so long and comes back has stalled ...
@@ -103,8 +103,8 @@ impl Watchdog {
         self.look(shared, now_ns, limit_ns).into_iter().any(|is_stuck| is_stuck)
     }
 
-    /// Whether all threads that have not left have been in the kernel for so long, or for long enough since the
-    /// run was to end.
+    /// Whether all threads that have not left have been in the kernel for so long, or for long enough since
+    /// the run was to end.
     pub(super) fn are_all_stuck(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> bool {
         let limit_ns = limit_ns.saturating_add(GRACE_NS);
         self.look(shared, now_ns, limit_ns).into_iter().all(|is_stuck| is_stuck)
@@ -192,8 +192,8 @@ mod tests {
         Watchdog { threads: vec![away, here], stretches: Vec::new(), ended_ns: None }
     }
 
-    /// A thread that had ended the load by staying away for --io-timeout was waited for as long again: the run
-    /// ended after 4 s instead of 2.
+    /// A thread that had ended the load by staying away for --io-timeout was waited for as long again: the
+    /// run ended after 4 s instead of 2.
     #[test]
     fn a_thread_that_is_stuck_was_waited_for_twice_as_long_as_it_may_stay() {
         let (second, limit_ns) = (NANOS_PER_SEC, 2 * NANOS_PER_SEC);
