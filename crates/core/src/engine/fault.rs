@@ -136,8 +136,10 @@ impl IoFault {
         } else if self.operation == Operation::Write {
             "look for room on its file system, and whether somebody else cuts it".to_owned()
         } else {
+            // Where nothing was there, the end lies anywhere before.
+            let at = if moved == 0 { "at or before" } else { "at" };
             format!(
-                "it had {size_bytes} bytes when the load began; if it ends at {} now, keep others from \
+                "it had {size_bytes} bytes when the load began; if it ends {at} {} now, keep others from \
                  cutting it",
                 offset + u64::from(moved)
             )
@@ -152,6 +154,20 @@ impl IoFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file of 64 MiB was cut to 1 MiB, and was said to be cut if it ended where the read had begun.
+    #[test]
+    fn a_read_behind_the_end_said_that_the_file_ends_where_it_began() {
+        let failure = |moved| Failure::of(Operation::Read, 65_536, moved).expect("it is short");
+        let told = |moved| {
+            let (operation, bytes) = (Operation::Read, 65_536);
+            let (failure, offset_bytes) = (failure(moved), 20_709_376);
+            let fault = IoFault { stream: 0, operation, offset_bytes, bytes, failure, after_ns: 0 };
+            fault.describe(0, "g.dat", 64 << 20)
+        };
+        assert!(told(0).contains("if it ends at or before 20709376 now"), "{}", told(0));
+        assert!(told(4096).contains("if it ends at 20713472 now"), "{}", told(4096));
+    }
 
     /// "No space left on device" alone tells nobody what to do next.
     #[test]

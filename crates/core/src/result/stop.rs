@@ -23,12 +23,13 @@ pub fn sentences(span: &TimeSpanResult) -> Vec<String> {
 
 fn ended(span: &TimeSpanResult, cause: StopCause) -> String {
     let sum = of_span(span, Kind::Total);
+    let ios = if sum.ios == 1 { "I/O" } else { "I/Os" };
     let why = match cause {
         StopCause::Duration => "with its whole duration, before a stop rule was met".to_owned(),
         StopCause::Interruption => "with an interruption, before a stop rule was met".to_owned(),
         StopCause::Bytes => format!("when {} bytes had been transferred", sum.bytes),
-        StopCause::Ios => format!("when {} I/Os had completed", sum.ios),
-        StopCause::Pass => format!("after one pass over the range, of {} I/Os", sum.ios),
+        StopCause::Ios => format!("when {} {ios} had completed", sum.ios),
+        StopCause::Pass => format!("after one pass over the range, of {} {ios}", sum.ios),
         StopCause::Steady => "when the rate was steady by the SNIA's rule".to_owned(),
         StopCause::Confidence => "when the mean of the rate was known".to_owned(),
     };

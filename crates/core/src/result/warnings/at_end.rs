@@ -121,14 +121,10 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / NANOS_PER_SEC as f64
 }
 
-fn number_of(ios: u64) -> usize {
-    usize::try_from(ios).unwrap_or(usize::MAX)
-}
-
 /// I/Os in flight, in words.
 pub(super) fn in_flight(at_end: &InFlight, noun: &str) -> String {
     let were = if at_end.ios == 1 { "was" } else { "were" };
-    let ios = count(number_of(at_end.ios), noun);
+    let ios = count(at_end.ios, noun);
     let oldest = seconds(at_end.age_ns_max);
     format!("{ios} {were} in flight at its end, the oldest for {oldest:.3} s")
 }
@@ -180,7 +176,7 @@ fn evidence(found: &Found, names: &[&str]) -> String {
     }
     let late = found.not_issued();
     if late.ios > 0 {
-        let ios = count(number_of(late.ios), "I/O");
+        let ios = count(late.ios, "I/O");
         let oldest = seconds(late.age_ns_max);
         evidence.push_str(&format!("; {ios} more had been due for up to {oldest:.3} s"));
     }

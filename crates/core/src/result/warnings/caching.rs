@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_sys::residency as pages;
 
 use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
-use super::words::{either, grouped, percent, size};
+use super::words::{count, either, percent, size};
 use super::{Counts, Seen, number};
 use crate::beneath::LayerKind;
 use crate::control_groups;
@@ -174,7 +174,7 @@ fn cached_reads(
     if counts.read_ios == 0 || share.is_some_and(|share| share < RESIDENT_PERCENT_MIN) {
         return None;
     }
-    let mut evidence = format!("{} reads went through the page cache", grouped(counts.read_ios));
+    let mut evidence = format!("{} went through the page cache", count(counts.read_ios, "read"));
     let beside = if is_unseen { WITH_THE_CACHE } else { BESIDE_THE_FILE_SYSTEM };
     let mut remedies = vec![bypass.unwrap_or_else(|| beside.to_owned())];
     if let (Some(found), Some(share)) = (resident, share) {
@@ -231,9 +231,10 @@ fn cached_writes(
         ("ended in the page cache", "the device")
     };
     let evidence = format!(
-        "{} writes ({}) {end}, and reach {where_to} at some later time",
-        grouped(counts.write_ios),
+        "{} ({}) {end}, and {} {where_to} at some later time",
+        count(counts.write_ios, "write"),
         size(counts.write_bytes),
+        if counts.write_ios == 1 { "reaches" } else { "reach" },
     );
     let flushed = if open.mapped {
         "flush mapped writes (-Nv)"

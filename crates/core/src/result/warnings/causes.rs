@@ -140,7 +140,7 @@ impl Shared {
         let words = format!(
             "; {} of them share {}, and wait for each other, too",
             threads.len(),
-            count(cpu_count, "CPU"),
+            count(cpu_count as u64, "CPU"),
         );
         Self { waited_ns, words }
     }

@@ -4,7 +4,7 @@
 use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Outcome, Warning, WarningKind};
 use super::words::count;
-use super::{Seen, at_end};
+use super::{Seen, at_end, faults};
 use crate::units::NANOS_PER_SEC;
 
 /// So many I/Os in flight may take all of the time until they are handed over.
@@ -35,10 +35,6 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / NANOS_PER_SEC as f64
 }
 
-fn number_of(ios: u64) -> usize {
-    usize::try_from(ios).unwrap_or(usize::MAX)
-}
-
 fn nothing_completed(seen: &Seen) -> Option<Warning> {
     if seen.measured.outcome != Outcome::NoIo {
         return None;
@@ -50,10 +46,14 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
     );
     let mut remedy = "look whether the target answers (kernel log), or measure for longer (-d)";
     if sum.errors > 0 {
-        evidence.push_str(&format!("; {} failed", count(number_of(sum.errors), "I/O")));
-        remedy = "look for the target's errors in the kernel's log";
+        evidence.push_str(&format!("; {} failed", count(sum.errors, "I/O")));
+        remedy = if full_ios(seen) == sum.errors {
+            "make room where the targets lie (a full file system or a thin volume)"
+        } else {
+            "look for the target's errors in the kernel's log"
+        };
     } else if sum.short_ios > 0 {
-        let short = count(number_of(sum.short_ios), "I/O");
+        let short = count(sum.short_ios, "I/O");
         evidence.push_str(&format!("; {short} moved fewer bytes than were requested"));
         remedy = "check that the target still has its size and that nobody else changes it";
     } else if sum.edges.at_end.ios > 0 {
@@ -70,6 +70,11 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         remedy = "ask for a higher rate (-g), or measure for longer (-d)";
     }
     Some(seen.warning(WarningKind::NoIoCompleted, evidence, remedy.to_owned()))
+}
+
+/// I/Os of the measured time that found no room, on all targets.
+fn full_ios(seen: &Seen) -> u64 {
+    (0..seen.span.targets.len()).map(|target| faults::full_ios(seen, target)).sum()
 }
 
 /// Slots are meant to be free where a rate, bursts or a number of I/Os say so.
@@ -89,7 +94,7 @@ fn idle(seen: &Seen) -> Option<Warning> {
     let evidence = format!(
         "of the {} that should have been in flight all the time, {:.2} were missing on average ({:.1} % of \
          their time): threads of load paused between I/Os, or began late",
-        count(number_of(slots.count), "I/O"),
+        count(slots.count, "I/O"),
         share * slots.count as f64,
         share * 100.0
     );

@@ -78,7 +78,7 @@ fn failed_ios(counts: &Counts) -> Vec<String> {
 }
 
 /// I/Os of the measured time that found no room where a target lies.
-fn full_ios(seen: &Seen, index: usize) -> u64 {
+pub(super) fn full_ios(seen: &Seen, index: usize) -> u64 {
     let faults = seen.uses(index).flat_map(|(_, used)| &used.faults);
     faults.filter(|one| one.error == Some(Kind::NoSpace)).map(|one| one.ios).sum()
 }
@@ -114,7 +114,7 @@ fn fallbacks(seen: &Seen) -> Vec<Warning> {
         }
     }
     let warn = |(name, reason, threads): (&str, &str, usize)| {
-        let evidence = format!("{} used {name}: {reason}", count(threads, "thread"));
+        let evidence = format!("{} used {name}: {reason}", count(threads as u64, "thread"));
         let remedy = format!("remove that obstacle, or compare with other runs on {name} only");
         seen.warning(WarningKind::BackendFallback, evidence, remedy)
     };

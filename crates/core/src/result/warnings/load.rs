@@ -230,7 +230,7 @@ fn cpu_stolen(seen: &Seen) -> Option<Warning> {
     let evidence = format!(
         "the hypervisor took {} ({} in all), which adds to latency and takes from rates",
         list(&items, NAMED),
-        count(items.len(), "CPU"),
+        count(items.len() as u64, "CPU"),
     );
     let remedy = "repeat the run when the host of this virtual machine is quiet, or give the \
                   machine dedicated CPUs";

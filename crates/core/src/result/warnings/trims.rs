@@ -1,6 +1,6 @@
 //! Reads of blocks that the same run gives back.
 
-use super::words::grouped;
+use super::words::count;
 use super::{Seen, Warning, WarningKind};
 
 /// A warning for each target that was read while blocks of it were given back.
@@ -13,10 +13,10 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
             return None;
         }
         let evidence = format!(
-            "{} trims gave blocks back while {} reads went on, and a read of a block that was given back is \
+            "{} gave blocks back while {} went on, and a read of a block that was given back is \
              answered without touching the device",
-            grouped(trims),
-            grouped(reads),
+            count(trims, "trim"),
+            count(reads, "read"),
         );
         let remedy = "Give trims a range of their own (--write-pattern with range=), or read another \
                       target.";

@@ -44,8 +44,8 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 }
 
 /// A count with its noun, in the plural where that is due.
-pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
+pub(super) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
 }
 
 /// Names of targets in a sentence.

@@ -6,12 +6,14 @@ use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::space;
 
 use super::{Case, SECOND, direction, has, lacks, resident};
+use crate::errors::Kind;
+use crate::measure::FaultCount;
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
 use crate::plan::{FilePlan, OffsetPlan, TargetKind};
 use crate::result::warnings::{
     TargetResidency, after, before, before_span, cached_targets, residency,
 };
-use crate::result::{ThreadTargetResult, Warning, WarningKind};
+use crate::result::{Outcome, ThreadTargetResult, Warning, WarningKind};
 use crate::storage::Location;
 use crate::units::{GIB, MIB};
 
@@ -246,4 +248,39 @@ fn the_cache_is_to_be_bypassed_only_where_the_file_system_can() {
     has(&of_cache[1].remedy, &["-Sw"]);
     let other = TargetResidency { target: 1, refuses_direct: true, ..resident(0) };
     has(&after(&case.plan, &case.result, &[other])[0].remedy, &["ypass the page cache (-Su)"]);
+}
+
+/// "1 reads went through the page cache" and "1 writes ended in the page cache, and reach the device".
+#[test]
+fn a_single_io_was_told_as_many() {
+    let mut case = Case::new(1);
+    case.target().open.direct = false;
+    (case.used(0).read, case.used(0).write) = (direction(1), direction(1));
+    let told: Vec<String> = case.all().into_iter().map(|one| one.evidence).collect();
+    let begins = |words: &str| told.iter().any(|one| one.starts_with(words));
+    assert!(begins("1 read went through the page cache"), "{told:?}");
+    assert!(begins("1 write (4 KiB) ended in the page cache, and reaches the device"), "{told:?}");
+}
+
+/// Beside the warning that there was no room stood that the kernel's log has the errors.
+#[test]
+fn where_no_write_found_room_people_were_sent_to_the_kernels_log() {
+    let mut case = Case::new(1);
+    (case.used(0).read, case.used(0).write) = (direction(0), direction(0));
+    case.used(0).write.errors = 5;
+    case.measured().outcome = Outcome::NoIo;
+    let remedy = |case: &Case| {
+        let all = case.all();
+        let found = all.iter().find(|one| one.kind == WarningKind::NoIoCompleted);
+        found.unwrap().remedy.clone()
+    };
+    has(&remedy(&case), &["kernel's log"]);
+    case.used(0).faults = vec![FaultCount {
+        operation: "write".to_owned(),
+        kind: "ENOSPC".to_owned(),
+        error: Some(Kind::NoSpace),
+        ios: 5,
+        outside_ios: 0,
+    }];
+    has(&remedy(&case), &["make room where the targets lie"]);
 }
