@@ -16,7 +16,7 @@ use fathom_sys::identity::{self, Identity};
 use fathom_sys::places::{folder_of, real_path, whole_path};
 
 use crate::output::{Code, complain};
-use crate::patience;
+use crate::patience::{self, Enter};
 use crate::whole_file::Place;
 
 /// Names of standard output, which is written to as it stands.
@@ -78,9 +78,10 @@ pub fn destination<'a>(
     }
     let place = path.display();
     let targets: Vec<String> = targets.into_iter().map(str::to_owned).collect();
-    let doing = format!("look at '{place}', where the JSON result goes");
+    let doing = looking(path);
     let (patience_ns, path) = (beside.patience_ns, path.to_owned());
-    let looked = move || look(&path, targets.iter().map(String::as_str), &beside);
+    let looked =
+        move |enter: Enter<'_>| look(&path, targets.iter().map(String::as_str), &beside, enter);
     match patience::wait(&doing, patience_ns, &AtomicBool::new(false), looked) {
         Ok(Ok(destination)) => Ok(destination),
         Err(timed_out) => {
@@ -102,6 +103,7 @@ fn look<'a>(
     path: &Path,
     targets: impl IntoIterator<Item = &'a str>,
     Beside { journal, may_overwrite, protect, .. }: &Beside,
+    enter: Enter<'_>,
 ) -> Result<Destination, Obstacle> {
     let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
     let forbidden = if *may_overwrite { forbidden_to_overwrite(THEIRS) } else { None };
@@ -129,20 +131,27 @@ fn look<'a>(
     // Before anything that was given is looked at.
     let opened = if is_open { identity::of(path).ok() } else { None };
     let object = opened.or_else(|| place.as_ref().and_then(Place::object));
+    enter("look at what is protected");
     if let Some(finding) = forbidden_place(path, object, (protect, &[])) {
         return Err(Obstacle::Refused(format!("{finding}; name another file for the result")));
     }
+    enter(&looking(path));
     // A target may hang: it is looked at only where its name, or what stands there, does not tell.
     let doubtful = place.as_ref().filter(|place| may_overwrite || place.is_empty());
     let object = opened.or_else(|| doubtful.and_then(Place::object));
-    if targets.into_iter().any(|target| is_same(path, Path::new(target), object)) {
+    let is_named = |other: &Path| {
+        enter(&format!("look whether '{}' is '{}'", other.display(), path.display()));
+        is_same(path, other, object)
+    };
+    if targets.into_iter().any(|target| is_named(Path::new(target))) {
         let why = "it is a target of this run; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
     }
-    if journal.as_ref().is_some_and(|journal| is_same(path, journal, object)) {
+    if journal.as_ref().is_some_and(|journal| is_named(journal)) {
         let why = "it is the journal of this run's verification; name another file for the result";
         return Err(Obstacle::Refused(why.to_owned()));
     }
+    enter(&looking(path));
     match (place, kind) {
         (Some(place), _) if place.may_be_replaced() => Ok(Destination::File(place)),
         (None, Some(kind)) => stream(path, kind),
@@ -153,6 +162,11 @@ fn look<'a>(
             Err(Obstacle::Refused(format!("{why}; name another file{more}")))
         }
     }
+}
+
+/// The look at a place, as a clause.
+fn looking(path: &Path) -> String {
+    format!("look at '{}', where the JSON result goes", path.display())
 }
 
 /// Opens what is no file, if it takes text. A pipe is not waited for: whoever is to read it is there, or
@@ -241,7 +255,7 @@ mod tests {
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
         let beside = Beside { may_overwrite, ..Beside::default() };
-        look(path, [target.to_str().unwrap()], &beside).err()
+        look(path, [target.to_str().unwrap()], &beside, &|_| {}).err()
     }
 
     fn is_refused(found: Option<&Obstacle>, words: &str) -> bool {

@@ -30,6 +30,7 @@ use fathom_sys::privileges;
 
 use destination::Beside;
 use output::{Code, complain, print};
+use patience::Enter;
 
 /// That of musl serves many threads one after the other, and waits in a loop: a thousand threads took half
 /// a minute to end.
@@ -71,7 +72,7 @@ fn ask() -> Result<Invocation, ParseError> {
 /// The bytes of a profile, however long its file is waited for.
 fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
     let (doing, path) = (format!("read the profile '{}'", path.display()), path.to_owned());
-    let read = move || profile_xml::read_file(&path);
+    let read = move |_: Enter<'_>| profile_xml::read_file(&path);
     patience::wait(&doing, None, &AtomicBool::new(false), read)
         .unwrap_or_else(|timed_out| Err(io::Error::other(timed_out.to_string())))
 }
@@ -110,7 +111,21 @@ fn doctor(request: &DoctorRequest) -> ExitCode {
             Ok(destination) => destination,
             Err(code) => return code,
         };
-    let diagnosis = fathom_core::doctor::examine(&request.targets);
+    let (targets, looked) = (request.targets.clone(), AtomicBool::new(false));
+    let names = targets.iter().map(|target| format!("'{target}'")).collect::<Vec<_>>().join(", ");
+    let doing = if names.is_empty() {
+        "look at this machine".to_owned()
+    } else {
+        format!("look at {names}")
+    };
+    let examine = move |_: Enter<'_>| fathom_core::doctor::examine(&targets);
+    let diagnosis = match patience::wait(&doing, None, &looked, examine) {
+        Ok(diagnosis) => diagnosis,
+        Err(timed_out) => {
+            complain(&format!("ERROR: {timed_out}"));
+            return Code::Failed.into();
+        }
+    };
     let printed = print(&output::diagnosis(&diagnosis, request.format));
     let text = json::write_diagnosis(&diagnosis);
     output::save(destination, &text, &run::stop_flag()).unwrap_or(printed)

@@ -124,7 +124,8 @@ pub fn save(destination: Destination, text: &str, stop: &AtomicBool) -> Option<E
 fn save_to_file(place: Place, text: String) -> Option<ExitCode> {
     let path = place.path().to_owned();
     let doing = format!("write the JSON result to '{}'", path.display());
-    let written = patience::wait(&doing, None, &leave_flag(), move || place.write(text.as_bytes()));
+    let written =
+        patience::wait(&doing, None, &leave_flag(), move |_| place.write(text.as_bytes()));
     let written = written.unwrap_or_else(|timed_out| Err(io::Error::other(timed_out.to_string())));
     Some(not_saved(&path, &written.err()?))
 }

@@ -301,6 +301,7 @@ fn a_file_beside_the_targets_that_hangs_held_the_run_up_without_a_word() {
             "--json=FILE LOAD",
             "still waiting to look at 'FILE', where the JSON",
         ),
+        (Asked::Look, "there.dat", "--doctor FILE", "still waiting to look at 'FILE'"),
         (Asked::Write, ".new.json.unfinished", "--json=NEW LOAD", "write the JSON result to 'NEW'"),
         (Asked::Sync, ".new.json.unfinished", "--json=NEW LOAD", "write the JSON result to 'NEW'"),
     ] {
@@ -332,12 +333,19 @@ fn a_place_of_a_result_or_credentials_that_hang_end_the_run_with_their_name() {
     for (options, words) in [
         ("--json=FILE", "cannot look at 'FILE', where the JSON result goes: the kernel has not"),
         ("--credentials=FILE", "cannot read the credentials in 'FILE': the kernel has not"),
+        // It is not the place of the result that hangs.
+        ("--json=r.json --protect=FILE", "cannot look at what is protected: the kernel has not"),
+        (
+            "--json=r.json --overwrite FILE",
+            "cannot look whether 'FILE' is 'r.json': the kernel has",
+        ),
     ] {
         let Some(system) = mount() else { return };
         system.hang(Asked::Look, "there.dat");
         let path = system.path("there.dat").display().to_string();
         let [options, words] = [options, words].map(|text| text.replace("FILE", &path));
-        let args = format!("{options} --io-timeout=1 -W0 -d600 -b4K -c1M t.dat");
+        std::fs::write(bench.path("r.json"), "").unwrap();
+        let args = format!("-W0 -d600 -b4K -c1M --io-timeout=1 {options} t.dat");
         let mut command = bench.command(&args);
         let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut running = command.spawn().unwrap();
