@@ -15,8 +15,9 @@ const SILENT_NS: u64 = 3_000_000_000;
 /// Tells what is done from now on, as a clause such as ``read the profile '/a/b'``.
 pub type Enter<'a> = &'a dyn Fn(&str);
 
-/// Does something that may never come back on a thread of its own, beginning with what `doing` says. After some
-/// seconds a line says what it is at, and `is_told` turns true. Without a limit it is waited for without end.
+/// Does something that may never come back on a thread of its own, beginning with what `doing` says. After
+/// some seconds a line says what it is at, and `is_told` turns true. Without a limit it is waited for without
+/// end.
 ///
 /// # Errors
 /// If a step has not come back within the limit.

@@ -43,8 +43,8 @@ fn shared_blocks(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warni
         walks.len(),
         size(*distances.iter().max()?),
     );
-    let warning =
-        seen.warning(WarningKind::SharedSequentialBlocks, evidence, remedy(target, fair_bytes));
+    let remedy = remedy(seen, target, fair_bytes);
+    let warning = seen.warning(WarningKind::SharedSequentialBlocks, evidence, remedy);
     Some(seen.about(target, warning))
 }
 
@@ -65,12 +65,23 @@ fn walks(seen: &Seen, index: usize, target: &TargetPlan) -> Vec<Walk> {
     walks
 }
 
-fn remedy(target: &TargetPlan, fair_bytes: u64) -> String {
+/// A stride is that of all targets: one that another is too small for would be refused.
+fn remedy(seen: &Seen, target: &TargetPlan, fair_bytes: u64) -> String {
     let mut remedies = vec!["let the threads share one position (-si)".to_owned()];
     let block_bytes = target.offsets.block_bytes.max(1);
     let stride_bytes = fair_bytes / block_bytes * block_bytes;
-    if stride_bytes > 0 {
+    if stride_bytes > 0 && seen.real_targets().all(|one| has_room(seen, one, stride_bytes)) {
         remedies.push(format!("start each in a part of its own (-T{stride_bytes})"));
     }
     either(&remedies)
+}
+
+/// Whether the last thread of a target could still begin within its range.
+fn has_room(seen: &Seen, (index, target): (usize, &TargetPlan), stride_bytes: u64) -> bool {
+    let used = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
+    let threads = used.filter(|assignment| assignment.target == index).count() as u64;
+    let offsets = &target.offsets;
+    let last_bytes = stride_bytes.saturating_mul(threads.saturating_sub(1));
+    last_bytes.saturating_add(offsets.block_bytes)
+        <= offsets.end_bytes.saturating_sub(offsets.base_bytes)
 }

@@ -9,7 +9,7 @@ use super::{Case, SECOND, direction, has, lacks, resident};
 use crate::errors::Kind;
 use crate::measure::FaultCount;
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
-use crate::plan::{FilePlan, OffsetPlan, TargetKind};
+use crate::plan::{FilePlan, OffsetPlan, Order, TargetKind};
 use crate::result::warnings::{
     TargetResidency, after, before, before_span, cached_targets, residency,
 };
@@ -283,4 +283,23 @@ fn where_no_write_found_room_people_were_sent_to_the_kernels_log() {
         outside_ios: 0,
     }];
     has(&remedy(&case), &["make room where the targets lie"]);
+}
+
+/// -T268435456 was advised for a target of 1 GiB, and refused because another one has 4 MiB.
+#[test]
+fn a_stride_was_advised_that_another_target_has_no_room_for() {
+    let mut case = Case::new(4);
+    case.target().offsets.order = Order::Sequential;
+    has(&case.only(WarningKind::SharedSequentialBlocks).remedy, &["-si", "-T268435456"]);
+    let mut small = case.target().clone();
+    small.offsets.end_bytes = 4 * MIB;
+    case.plan.spans[0].targets.push(small);
+    for thread in &mut case.plan.spans[0].threads {
+        let second = thread.assignments[0].clone();
+        thread.assignments.push(second);
+        thread.assignments[1].target = 1;
+    }
+    let remedy = case.only(WarningKind::SharedSequentialBlocks).remedy;
+    has(&remedy, &["-si"]);
+    lacks(&remedy, "-T");
 }
