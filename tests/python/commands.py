@@ -276,6 +276,8 @@ def _next_of_shells(listener: socket.socket, lifeline: socket.socket) -> Callabl
             asked, streams, _flags, _address = socket.recv_fds(channel, _REQUEST_BYTES, 3)
             listener.close()
             lifeline.close()
+            # Until the command knows how to end, as in a process that begins with it blocked.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
                 channel.send(os.getpid().to_bytes(8, "little"))
             except BrokenPipeError:  # Who asked was ended meanwhile.
