@@ -316,7 +316,7 @@ def _become(asked: bytes, streams: list[int]) -> None:
 def _code() -> int:
     """Run the command, and return what Python makes of its end."""
     try:
-        importlib.import_module("fathom.cli").main()
+        importlib.import_module("fathom.__main__").main()
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):
             return ended.code or 0
