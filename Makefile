@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check check-rust check-lab test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard dist-table release
+.PHONY: help build check check-rust check-lab test test-kernel test-engine fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard dist-table release
 
 PYTHON ?= python3
 VENV := .venv
@@ -31,6 +31,10 @@ FUZZ_SEED ?= 0
 # see to it themselves (tests/kernel/turns.rs).
 TEST_PROCESSES ?= 3
 TEST_THREADS ?= 6
+# Tests of a time or rate that others' load would change; the rest, whatever comes to it, computes.
+TIMED := alone net remote
+COMPUTED := $(filter-out kernel $(TIMED),$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
+CARGO_TEST := env RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --locked --no-fail-fast
 SCRATCH ?= target
 SUITES ?= bookworm trixie
 # maturin finds the interpreter by this.
@@ -93,10 +97,20 @@ check-lab: $(BIN)/.ready
 	$(BIN)/python scripts/lab_requirements.py --check
 
 test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --locked --no-fail-fast
+	cargo test --workspace --locked --no-run
+	$(MAKE) --jobs=2 --keep-going --output-sync=target --no-print-directory test-kernel test-engine
+	$(CARGO_TEST) $(addprefix --test=,$(TIMED))
 	$(DEVELOP)
 	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
 	$(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/python/test_*.py)
+
+# What waits for runs on the kernel leaves a third of the CPUs' time, which what only computes takes meanwhile, at low priority.
+test-kernel:
+	$(CARGO_TEST) --test=kernel
+
+test-engine:
+	nice -n 19 $(CARGO_TEST) --lib --bins $(addprefix --test=,$(COMPUTED))
+	nice -n 19 $(CARGO_TEST) --doc
 
 # `make test` reads the committed corpus again; this looks for what is not in it.
 fuzz: $(BIN)/.ready ## Fuzz all readers, beginning with the committed corpus (FUZZ_SECONDS=20 each).

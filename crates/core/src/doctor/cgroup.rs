@@ -128,6 +128,6 @@ fn tasks(tree: &Tree, folder: &str) -> Option<Finding> {
         format!(
             "{folder} allows {most} processes and threads, of which {there} are there; a run starts its own."
         ),
-        "Raise pids.max of the group (with Docker --pids-limit, with systemd TasksMax=), or use fewer threads (-t).",
+        "Raise pids.max of the group (Docker calls it pids-limit, systemd TasksMax), or use fewer threads (-t).",
     ))
 }
