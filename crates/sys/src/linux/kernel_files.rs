@@ -31,9 +31,10 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x6E73_6673, "nsfs"),
 ];
 
-/// File systems whose files others serve or share, by the number that `statfs(2)` tells (`linux/magic.h`, and
-/// the sources of those that lie outside the kernel).
-const SERVED: &[(u32, &str)] = &[
+/// File systems whose I/O a server answers, which may be a process of this machine, by the number that
+/// `statfs(2)` tells (`linux/magic.h`, `fs/smb/client/cifsfs.h`, and the sources of those that lie outside the
+/// kernel).
+pub(super) const SERVED: &[(u32, &str)] = &[
     (0x6573_5546, "FUSE"),
     (0x0000_6969, "NFS"),
     (0xFF53_4D42, "CIFS"),
@@ -43,8 +44,6 @@ const SERVED: &[(u32, &str)] = &[
     (0x00C3_6400, "Ceph"),
     (0x5346_414F, "AFS"),
     (0x6B41_4653, "AFS"),
-    (0x0116_1970, "GFS2"),
-    (0x7461_636F, "OCFS2"),
     (0x0BD0_0BD0, "Lustre"),
     (0x786F_4256, "VirtualBox"),
     (0x2003_0528, "OrangeFS"),
@@ -53,6 +52,9 @@ const SERVED: &[(u32, &str)] = &[
     (0x7375_7245, "Coda"),
 ];
 
+/// File systems on a device that other hosts use as well.
+const SHARED: &[(u32, &str)] = &[(0x0116_1970, "GFS2"), (0x7461_636F, "OCFS2")];
+
 /// An overlay (`linux/magic.h`): the layers of its files may be written without it.
 const OVERLAY: u32 = 0x794C_7630;
 
@@ -60,13 +62,14 @@ const OVERLAY: u32 = 0x794C_7630;
 /// shared, or an overlay, or cannot be told.
 #[must_use]
 pub fn is_reached_by_others(file: &File) -> bool {
-    let of_others = |kind: u32| kind == OVERLAY || SERVED.iter().any(|(magic, _)| *magic == kind);
-    fstatfs(file).map_or(true, |answer| of_others(kind(&answer)))
+    let mut of_others =
+        [SERVED, SHARED].into_iter().flatten().map(|(magic, _)| *magic).chain([OVERLAY]);
+    fstatfs(file).map_or(true, |answer| of_others.any(|other| other == kind(&answer)))
 }
 
 /// The file system that something held lies on, if others serve or share it.
 pub fn served(held: &Held, path: &Path) -> io::Result<Option<&'static str>> {
-    find(SERVED, held, path)
+    Ok(find(SERVED, held, path)?.or(find(SHARED, held, path)?))
 }
 
 /// The kernel's own file system that something held lies on; none if it lies on another.

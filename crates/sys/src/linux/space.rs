@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::kernel_files::kind;
+use super::kernel_files::{SERVED, kind};
 
 /// What a file system has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,6 @@ const IN_MEMORY: [u32; 2] = [TMPFS, RAMFS];
 const MEMORY_NAMES: [(u32, &str); 3] =
     [(TMPFS, "tmpfs"), (RAMFS, "ramfs"), (HUGETLBFS, "hugetlbfs")];
 
-/// File systems whose I/O a server answers, which may be a process of this machine: FUSE, NFS, SMB, 9P, Ceph
-/// and AFS (`linux/magic.h`, `fs/smb/client/cifsfs.h`).
-const SERVED: [u32; 7] =
-    [0x6573_5546, 0x0000_6969, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x5346_414F];
-
 /// File systems that give each write new blocks, whatever was there before: Btrfs, Bcachefs, F2FS, NILFS and
 /// ZFS (`linux/magic.h`, `fs/bcachefs/bcachefs_format.h`; ZFS by its own sources).
 const ALLOCATING: [u32; 5] = [0x9123_683E, 0xCA45_1A4E, 0xF2F5_2010, 0x0000_3434, 0x2FC1_2FC1];
@@ -59,7 +54,8 @@ pub fn allocates_each_write(file: &File) -> io::Result<bool> {
 
 /// Whether a server answers the I/O of an open file.
 pub fn is_served(file: &File) -> io::Result<bool> {
-    Ok(SERVED.contains(&kind(&fstatfs(file)?)))
+    let magic = kind(&fstatfs(file)?);
+    Ok(SERVED.iter().any(|(served, _)| *served == magic))
 }
 
 /// Whether an open file is kept in memory.
