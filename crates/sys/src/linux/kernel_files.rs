@@ -32,8 +32,8 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
 ];
 
 /// File systems whose I/O a server answers, which may be a process of this machine, by the number that
-/// `statfs(2)` tells (`linux/magic.h`, `fs/smb/client/cifsfs.h`, and the sources of those that lie outside the
-/// kernel).
+/// `statfs(2)` tells (`linux/magic.h`, `fs/smb/client/cifsfs.h`, and the sources of those that lie
+/// outside the kernel).
 pub(super) const SERVED: &[(u32, &str)] = &[
     (0x6573_5546, "FUSE"),
     (0x0000_6969, "NFS"),
