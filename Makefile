@@ -34,7 +34,7 @@ TEST_THREADS ?= 6
 # Tests of a time or rate that others' load would change; the rest, whatever comes to it, computes.
 TIMED := alone net remote
 COMPUTED := $(filter-out kernel $(TIMED),$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
-CARGO_TEST := env RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --locked --no-fail-fast
+CARGO_TEST := env -u MAKEFLAGS RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --locked --no-fail-fast
 SCRATCH ?= target
 SUITES ?= bookworm trixie
 # maturin finds the interpreter by this.
