@@ -98,6 +98,7 @@ check-lab: $(BIN)/.ready
 
 test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
 	cargo test --workspace --locked --no-run
+	@echo "Tests on the kernel, and beside them those that compute: each kind is shown when it is through, in some minutes."
 	$(MAKE) --jobs=2 --keep-going --output-sync=target --no-print-directory test-kernel test-engine
 	$(CARGO_TEST) $(addprefix --test=,$(TIMED))
 	$(DEVELOP)
