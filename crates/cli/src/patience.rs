@@ -1,4 +1,4 @@
-//! Files beside the targets, which may lie where nothing answers either: a person is told what is waited for.
+//! Files beside the targets, which may lie where nothing answers either: a line says what is waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
