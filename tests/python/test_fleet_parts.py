@@ -371,3 +371,11 @@ def test_who_joined_a_fleet_at_no_address_waited_for_ever(text: str) -> None:
         host_and_port(text)
     with pytest.raises(InvalidRequestError, match=r"--listen"):
         listening_place(text)
+
+
+@pytest.mark.parametrize("text", ["a:0", "[::1]:0"])
+def test_a_fleet_at_port_0_was_waited_for(text: str) -> None:
+    """It stands for any free port where somebody listens, and nobody can connect to it."""
+    with pytest.raises(InvalidRequestError, match="not the address of a fleet"):
+        host_and_port(text)
+    assert listening_place(text)[1] == 0

@@ -198,6 +198,10 @@ fn destination(job: &Job) -> Result<Destination, ExitCode> {
     };
     let found = destination::destination(job.json_file.as_deref(), targets, beside);
     found.map_err(|code| {
+        if code == Code::Failed.into() {
+            // What was waited for in vain is not waited for again.
+            return code;
+        }
         let refusals = refusals(job, &stop_flag());
         complain_all("REFUSED", &refusals);
         if refusals.is_empty() { code } else { Code::Refused.into() }

@@ -177,7 +177,8 @@ def host_and_port(text: str) -> tuple[str, int]:
 
     """
     found = place_of(text)
-    if found is None:
+    # Port 0 stands for any free one, which nobody can connect to.
+    if found is None or found[1] == 0:
         raise InvalidRequestError(
             f"{text!r} is not the address of a fleet: write its coordinator's host and port, such "
             f"as a:{DEFAULT_PORT}, or local:2"

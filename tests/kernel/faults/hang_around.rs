@@ -371,3 +371,27 @@ fn a_place_of_a_result_or_credentials_that_hang_end_the_run_with_their_name() {
         assert_eq!(running.wait().unwrap().code(), Some(1), "{options}");
     }
 }
+
+/// With --json, a target that hangs was waited for once more behind the error, without a word: the end came
+/// after twice --io-timeout.
+#[test]
+fn a_target_that_hangs_was_waited_for_again_where_the_result_had_a_place() {
+    let bench = Bench::new();
+    let Some(system) = mount() else { return };
+    system.hang(Asked::Look, "there.dat");
+    std::fs::write(bench.path("r.json"), "").unwrap();
+    let target = system.path("there.dat").display().to_string();
+    let mut command =
+        bench.command(&format!("-d1 -b4K --json=r.json --overwrite --io-timeout=8 {target}"));
+    let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let mut told = BufReader::new(running.stderr.take().unwrap());
+    told_to(&mut told, "ERROR: cannot look whether");
+    // Long before another --io-timeout is over.
+    let left = (0..250).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        has_left(running.id())
+    });
+    system.release();
+    assert_eq!((left, running.wait().unwrap().code()), (true, Some(1)));
+}
