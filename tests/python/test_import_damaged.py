@@ -186,3 +186,13 @@ def test_what_other_tools_printed_into_the_same_log_was_dropped() -> None:
         ]
         assert not reading.unparsed
         check(reading, b"\n".join(some))
+
+
+@pytest.mark.parametrize("more", ["fathom-json", "diskspd-text"])
+def test_two_results_in_one_file_were_said_to_be_damaged(more: str) -> None:
+    """Nothing of them was, and to export them once more helped nobody."""
+    text = (RUNS / "03-plain-read.txt").read_bytes()
+    other = text if more == "diskspd-text" else SAMPLES[more]
+    with pytest.raises(ImportFormatError, match="another result follows in line") as refused_with:
+        read_source(SAMPLES["fathom-json"] + b"\n" + other)
+    assert "a file of its own" in str(refused_with.value)

@@ -59,6 +59,11 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401 - JSON may be anything.
     try:
         document = json_of(text.removeprefix("\ufeff"), parse_constant=_no_number)
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text[error.pos :].startswith(("{", "Command Line:")):
+            raise ImportFormatError(
+                f"another result follows in line {error.lineno}; nothing of it was imported: give "
+                "each result a file of its own"
+            ) from error
         is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         how = "it is cut off in" if is_cut else "its JSON is damaged in"
         raise ImportFormatError(
