@@ -196,3 +196,11 @@ def test_two_results_in_one_file_were_said_to_be_damaged(more: str) -> None:
     with pytest.raises(ImportFormatError, match="another result follows in line") as refused_with:
         read_source(SAMPLES["fathom-json"] + b"\n" + other)
     assert "a file of its own" in str(refused_with.value)
+
+
+@pytest.mark.parametrize("first", ["fio-json", "diskspd-xml", "diskspd-text"])
+def test_our_own_result_behind_another_was_dropped_without_a_word(first: str) -> None:
+    content = SAMPLES[first] + b"\n" + SAMPLES["fathom-json"]
+    line = SAMPLES[first].count(b"\n") + 2
+    with pytest.raises(ImportFormatError, match=f"a result of Fathom follows in line {line};"):
+        read_source(content)

@@ -69,6 +69,8 @@ FORMATS: Mapping[str, _Format] = {
 }
 
 
+# Enough to tell how a document begins.
+_BEGINNING_CHARS = 1000
 # What programs print, and what one log may hold one after the other.
 _PRINTED = ("fio-json", "diskspd-xml", "crystaldiskmark-text", "diskspd-text")
 
@@ -151,9 +153,12 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
     found = form or format_of(data, name)
     if found not in FORMATS:
         raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")
+    is_log = not form and found in _PRINTED
+    if is_log:
+        _refuse_own(data)
     try:
         reading = FORMATS[found].read(data)
-        return reading if form or found not in _PRINTED else _with_others(data, reading, found)
+        return _with_others(data, reading, found) if is_log else reading
     except (ArithmeticError, ValueError) as error:
         words = "it has a number that is none, or that no figure holds"
         raise ImportFormatError(f"it is damaged: {words}") from error
@@ -172,6 +177,18 @@ def _with_others(data: bytes, reading: Reading, found: str) -> Reading:
             results = sorted((*reading.results, *more.results), key=lambda one: one.lines or (0, 0))
             reading = Reading(tuple(results), tuple(lines))
     return reading
+
+
+def _refuse_own(data: bytes) -> None:
+    """Refuse what has a result of our own in its midst, which is read as a whole file only."""
+    text = data.decode("utf-8", "replace")
+    for begin in re.finditer(r"^\{", text, re.MULTILINE):
+        if looks_like_own_json(text[begin.start() : begin.start() + _BEGINNING_CHARS]):
+            line = text.count("\n", 0, begin.start()) + 1
+            raise ImportFormatError(
+                f"a result of Fathom follows in line {line}; nothing of it was imported: give each "
+                "result a file of its own"
+            )
 
 
 def _around(data: bytes, reading: Reading) -> str:
