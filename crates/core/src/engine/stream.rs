@@ -117,6 +117,13 @@ impl Stream<'_> {
         self.is_plain().then_some(transfer)
     }
 
+    /// Where the next I/O in a slot goes.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once per I/O, as the places themselves")]
+    pub fn next_offset(&mut self, slot: u32, random: &mut Random) -> u64 {
+        self.offsets.next((slot - self.first_slot) as usize, random)
+    }
+
     /// The next I/O of this stream, in the given slot, with its data in place. It takes its place in the
     /// schedule.
     #[inline(always)]

@@ -79,11 +79,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
         let stream = &mut setup.streams[0];
         for completion in self.done.drain(..) {
             transfer.slot = completion.slot;
-            let index = (completion.slot - stream.first_slot) as usize;
-            transfer.offset_bytes = stream.offsets.next(index, &mut setup.random);
-            let place = &mut statistics.slots[completion.slot as usize];
-            (place.submitted_ns, place.intended_ns) = (now_ns, now_ns);
-            place.offset_bytes = transfer.offset_bytes;
+            transfer.offset_bytes = stream.next_offset(completion.slot, &mut setup.random);
+            statistics.slots[completion.slot as usize].issue_again(transfer.offset_bytes, now_ns);
             setup.backend.again(transfer);
         }
     }

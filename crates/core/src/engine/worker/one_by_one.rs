@@ -49,10 +49,9 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             statistics.recorder.record(0, operation, completed);
             self.tell_live(result, latency_ns, now_ns);
             submitted_ns = now_ns;
-            transfer.offset_bytes = self.next_offset(slot);
-            let place = &mut statistics.slots[slot as usize];
-            (place.submitted_ns, place.intended_ns) = (now_ns, now_ns);
-            place.offset_bytes = transfer.offset_bytes;
+            let setup = &mut self.setup;
+            transfer.offset_bytes = setup.streams[0].next_offset(slot, &mut setup.random);
+            statistics.slots[slot as usize].issue_again(transfer.offset_bytes, now_ns);
             (result, now_ns) = self.call(statistics, &transfer)?;
         }
         self.done[0].result = result;
@@ -100,15 +99,6 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             live.record(0, result, latency_ns);
             live.tick(now_ns, 1);
         }
-    }
-
-    /// Where the next I/O of a stream goes whose I/Os differ in nothing else.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "once per I/O, as the places of the general way")]
-    fn next_offset(&mut self, slot: u32) -> u64 {
-        let stream = &mut self.setup.streams[0];
-        let index = (slot - stream.first_slot) as usize;
-        stream.offsets.next(index, &mut self.setup.random)
     }
 
     /// What completed, if it is the only one of a load that takes the short way.

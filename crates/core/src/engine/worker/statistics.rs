@@ -23,6 +23,16 @@ pub struct Slot {
     pub(super) operation: Operation,
 }
 
+impl Slot {
+    /// The same I/O at once again, at another offset.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once per I/O")]
+    pub(super) fn issue_again(&mut self, offset_bytes: u64, now_ns: u64) {
+        (self.submitted_ns, self.intended_ns) = (now_ns, now_ns);
+        self.offset_bytes = offset_bytes;
+    }
+}
+
 /// All that is left of a worker, whether it ended or never came back from the kernel.
 #[derive(Debug)]
 pub struct ThreadStatistics {

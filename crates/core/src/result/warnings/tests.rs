@@ -553,18 +553,22 @@ fn ios_that_all_came_back_short_are_told_where_none_completed() {
     has(&found.remedy, &["still has its size"]);
 }
 
+fn writes_without_room(ios: u64) -> FaultCount {
+    FaultCount {
+        operation: "write".to_owned(),
+        kind: "ENOSPC".to_owned(),
+        error: Some(Kind::NoSpace),
+        ios,
+        outside_ios: 0,
+    }
+}
+
 /// A file system that ran full sent people to the kernel's log, and to replace the disk.
 #[test]
 fn writes_that_found_no_room_are_told_as_such() {
     let mut case = Case::new(1);
     case.used(0).write.errors = 5;
-    case.used(0).faults = vec![FaultCount {
-        operation: "write".to_owned(),
-        kind: "ENOSPC".to_owned(),
-        error: Some(Kind::NoSpace),
-        ios: 5,
-        outside_ios: 0,
-    }];
+    case.used(0).faults = vec![writes_without_room(5)];
     let found = case.only(WarningKind::IoErrors);
     has(&found.evidence, &["5 of 5 writes failed, 5 of them as there was no room left (ENOSPC)"]);
     has(&found.remedy, &["make room where it lies"]);

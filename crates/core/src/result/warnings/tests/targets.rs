@@ -5,9 +5,7 @@ use std::fs::File;
 use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::space;
 
-use super::{Case, SECOND, direction, has, lacks, resident};
-use crate::errors::Kind;
-use crate::measure::FaultCount;
+use super::{Case, SECOND, direction, has, lacks, resident, writes_without_room};
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
 use crate::plan::{FilePlan, OffsetPlan, Order, TargetKind};
 use crate::result::warnings::{
@@ -275,13 +273,7 @@ fn where_no_write_found_room_people_were_sent_to_the_kernels_log() {
         found.unwrap().remedy.clone()
     };
     has(&remedy(&case), &["kernel's log"]);
-    case.used(0).faults = vec![FaultCount {
-        operation: "write".to_owned(),
-        kind: "ENOSPC".to_owned(),
-        error: Some(Kind::NoSpace),
-        ios: 5,
-        outside_ios: 0,
-    }];
+    case.used(0).faults = vec![writes_without_room(5)];
     has(&remedy(&case), &["make room where the targets lie"]);
 }
 
