@@ -10,10 +10,12 @@ import subprocess
 import tempfile
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import haste
 import pytest
+from commands import SHORT
+from fathom import _fathom
 from fathom import _own_stores as own_stores
 from fathom.store import Store
 
@@ -170,3 +172,14 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
         made = SimulatedStorage(opened)
         monkeypatch.setattr(runners, "NativeRunner", lambda *_store, **_more: made)
         yield made
+
+
+@pytest.fixture
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End each run of this process early: for tests in which it does not matter how long they are."""
+    run_job = _fathom.run_job
+
+    def short(asked: Any, *rest: Any) -> Any:  # noqa: ANN401 - Whatever it takes.
+        return run_job(asked if isinstance(asked, tuple) else [*SHORT, *asked], *rest)
+
+    monkeypatch.setattr(_fathom, "run_job", short)

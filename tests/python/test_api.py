@@ -31,6 +31,7 @@ def test_nothing_of_the_experiments_is_loaded_before_one_is_asked_for() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_sweep_tells_of_each_cell_and_is_saved(tmp_path: Path) -> None:
     told: list[Progress] = []
     with fathom.Store(tmp_path / "s.sqlite") as store:
@@ -47,6 +48,7 @@ def test_a_sweep_tells_of_each_cell_and_is_saved(tmp_path: Path) -> None:
     assert [one.done for one in told] == [1, 2]
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_what_is_repeated_can_be_compared_and_reported(tmp_path: Path) -> None:
     where = tmp_path / "s.sqlite"
     load = f"{NULL} {tmp_path / 'x.dat'}"
@@ -59,6 +61,7 @@ def test_what_is_repeated_can_be_compared_and_reported(tmp_path: Path) -> None:
     assert "IOPS" in report.markdown()
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_an_experiment_that_is_cancelled_ends_as_by_ctrl_c(tmp_path: Path) -> None:
     cancel = threading.Event()
     with fathom.Store(tmp_path / "s.sqlite") as store:
@@ -124,6 +127,7 @@ def test_a_quotation_without_an_end_is_a_wrong_request() -> None:
         fathom.run("-b4K 'x.dat")
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
     found = fathom.sweep(
         f"-c16M -b4K --engine=null {tmp_path / 'x.dat'}",
@@ -245,6 +249,7 @@ def test_a_file_that_was_made_is_taken_back_where_no_plan_can_be_kept(
     assert (new.exists(), empty.stat().st_size, empty.stat().st_blocks) == (False, 0, 0)
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_wrong_confidence_of_saved_runs_is_a_wrong_request(tmp_path: Path) -> None:
     where, load = tmp_path / "s.sqlite", f"{NULL} {tmp_path / 'x.dat'}"
     fathom.repeat(load, store=where, pilot=2, most=2)
@@ -327,6 +332,7 @@ def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [ValueError("mine"), KeyError("mine"), TypeError("mine")])
+@pytest.mark.usefixtures("short_runs")
 def test_what_a_callback_raises_is_raised_and_no_damage_of_the_store(
     tmp_path: Path, wrong: Exception
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_store_is_the_same_in_each_library(store: fathom.Store, table: str) ->
         assert [row["id"] for row in rows] == [1, 2, 3, 4]
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_the_cells_of_a_sweep_are_rows_and_their_counts_numbers(tmp_path: Path) -> None:
     words = ["--engine=null", "-c1M", str(tmp_path / "x.dat")]
     parameters = {"depth": "2,16", "block": "4K"}
@@ -151,6 +152,7 @@ def test_an_interval_without_an_io_has_no_least_latency(tmp_path: Path) -> None:
         assert all(ends) if row["ios"] else ends == (None, None)
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_cells_of_a_store_have_the_types_of_those_of_a_sweep(tmp_path: Path) -> None:
     """Depths were texts in the store, and numbers in the sweep."""
     words = ["--engine=null", "-c1M", str(tmp_path / "x.dat")]
@@ -242,6 +244,7 @@ def test_the_figures_of_a_repetition_are_the_same_in_the_store(
     )
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_seed_of_64_bits_was_lost_in_polars_and_broke_arrow(tmp_path: Path) -> None:
     seeds = ["1", str(2**64 - 1)]
     with fathom.Store(tmp_path / "s.sqlite") as store:

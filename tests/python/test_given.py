@@ -89,6 +89,7 @@ def test_items_that_are_no_text_were_named_by_what_python_calls_them(
     fathom.run(words)
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_whole_numbers_of_other_libraries_are_values(tmp_path: Path) -> None:
     load = f"--engine=null -c16M -b4K -L {tmp_path / 'x.dat'}"
     second: Any = np.int64(1)
@@ -99,6 +100,7 @@ def test_whole_numbers_of_other_libraries_are_values(tmp_path: Path) -> None:
     assert len(found.cells) == 2
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_numbers_of_other_libraries_were_no_numbers(tmp_path: Path) -> None:
     """Limits and shares that numpy had computed were refused, and an array of one value broke."""
     load, cancel = f"--engine=null -c16M -b4K -r -L {tmp_path / 'x.dat'}", threading.Event()
