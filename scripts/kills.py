@@ -68,8 +68,13 @@ def is_page(content: bytes) -> bool:
     return page.rstrip().endswith(b"</html>") and digest.endswith(f"{told} -->\n".encode())
 
 
-def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:
-    """Return all of them; brief ones measure for a moment only."""
+def scenarios(
+    diskspd: str, *, brief: bool = False, around: Sequence[str] = FATHOM
+) -> list[Scenario]:
+    """Return all of them; brief ones measure for a moment only.
+
+    ``around`` is the ``fathom`` that makes what is there before, and follows.
+    """
     second = ["-d1", "-W0", *(["--stop-ios=2000"] if brief else [])]
     light = ["-b4K", "-r", "-o4", "-L"]
     make = [diskspd, "-c16M", *second, "-b4K", "t.dat"]
@@ -99,47 +104,47 @@ def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:
         Scenario(
             "run",
             [*FATHOM, "run", *second, "-w50", *light, "t.dat"],
-            [*FATHOM, "run", *second, *light, "t.dat"],
+            [*around, "run", *second, *light, "t.dat"],
             [make],
             leaves=mine,
         ),
         Scenario(
             "sweep",
             [*FATHOM, *sweep, "t.dat"],
-            [*FATHOM, "sweep", "--resume", "last"],
-            [make] if brief else [make, [*FATHOM, *sweep, "--label", "before", "t.dat"]],
+            [*around, "sweep", "--resume", "last"],
+            [make] if brief else [make, [*around, *sweep, "--label", "before", "t.dat"]],
             leaves=mine,
         ),
         Scenario(
             "repeat",
             [*FATHOM, *repeat],
-            [*FATHOM, "repeat", "--resume", "last"],
-            [make, [*FATHOM, *repeat]],
+            [*around, "repeat", "--resume", "last"],
+            [make, [*around, *repeat]],
             leaves=mine,
         ),
         Scenario(
             "assess",
             [*FATHOM, "assess", "--seconds", "10", "--size-mib", "64", "."],
-            [*FATHOM, "assess", "--seconds", "10", "--size-mib", "64", "."],
+            [*around, "assess", "--seconds", "10", "--size-mib", "64", "."],
         ),
         Scenario(
             "fill",
             [*FATHOM, *fill, "t.dat"],
-            [*FATHOM, *fill, "t.dat"],
+            [*around, *fill, "t.dat"],
             leaves=mine,
         ),
         Scenario(
             "report",
             [*FATHOM, "report", "-o", "r.html"],
-            [*FATHOM, "report", "-o", "r.html"],
-            [make, [*FATHOM, *repeat], [*FATHOM, "report", "-o", "r.html"]],
+            [*around, "report", "-o", "r.html"],
+            [make, [*around, *repeat], [*around, "report", "-o", "r.html"]],
             {"r.html": is_page},
             mine | {"r.html"},
         ),
         Scenario(
             "import",
             [*FATHOM, "import", "--again", "old.txt"],
-            [*FATHOM, "import", "--again", "old.txt"],
+            [*around, "import", "--again", "old.txt"],
             [["sh", "-c", f"{diskspd} -c16M {shlex.join(second)} -L t.dat > old.txt"]],
             leaves=mine | {"old.txt"},
         ),

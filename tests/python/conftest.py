@@ -176,7 +176,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
 
 @pytest.fixture
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End each run of this process early: for tests in which it does not matter how long they are."""
+    """End each run of this process early: for tests in which its length does not matter."""
     run_job = _fathom.run_job
 
     def short(asked: Any, *rest: Any) -> Any:  # noqa: ANN401 - Whatever it takes.
