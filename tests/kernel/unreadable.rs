@@ -79,6 +79,31 @@ fn root_that_may_not_look_into_processes_saw_no_writer_and_said_nothing() {
     is_refused(&output, "has it open for writing", device.image(), &before);
 }
 
+#[test]
+fn each_descriptor_of_a_process_that_may_not_be_looked_into_was_tried() {
+    let _turn = turn();
+    let bench = Bench::new();
+    let path = bench.path("z.dat");
+    zeros(&path);
+    let code = format!("held = [os.open('/dev/null', 0) for _ in range(300)]\n{OPEN}");
+    let Some(holder) = Holder::new(&code, &path) else { return };
+    let trace = bench.path("trace.txt");
+    let options = ["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "strace", "-f", "-o"];
+    let traced = Command::new("setpriv")
+        .args(options)
+        .arg(&trace)
+        .args(["-e", "trace=readlink,readlinkat", env!("CARGO_BIN_EXE_diskspd")])
+        .args(format!("{LOAD} --overwrite --explain {}", path.display()).split_whitespace())
+        .output();
+    let Ok(trace) = fs::read_to_string(trace) else {
+        return skip(&format!("strace cannot be used here: {traced:?}"));
+    };
+    let looks = format!("/proc/{}/fd/", holder.0.id());
+    let denied = trace.lines().filter(|line| line.contains(&looks) && line.contains("EACCES"));
+    // The process is asked for what is open, for what is mapped, and by some facts.
+    assert!((1..10).contains(&denied.count()), "{trace}");
+}
+
 const MAP: &str = "fd = os.open(name, os.O_RDWR)\nheld = mmap.mmap(fd, 1 << 20)\nos.close(fd)\n";
 
 #[test]

@@ -163,13 +163,22 @@ fn look_into(
             }
             Ok(Identity::Other) => look_behind(machine, (table, &link), info, (nodes, found)),
             // A file system of another account (FUSE) refuses a look, too, but shows where the link leads.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                found.read(fs::read_link(&link));
-            }
+            Err(error) if is_denied(&error) => match fs::read_link(&link) {
+                // The kernel asks who looks into which thread, not for which descriptor.
+                Err(error) if is_denied(&error) => {
+                    found.is_hidden = true;
+                    break;
+                }
+                _ => {}
+            },
             _ => {}
         }
     }
     Ok(())
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// What may be open behind a descriptor that is no file itself: descriptors that are on their way through a
