@@ -12,6 +12,7 @@ mod place;
 mod recorded;
 mod signatures;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::bench::{ios, skip};
@@ -141,7 +142,18 @@ fn fault(setup: &Setup, built: &Built, args: &str) -> Option<String> {
 
 fn held(built: &Built) -> Vec<u32> {
     assert!(run("sync", &[]));
-    built.watched.iter().map(|path| crc32c::crc32c(&std::fs::read(path).unwrap())).collect()
+    built.watched.iter().map(|path| checksum(path)).collect()
+}
+
+fn checksum(path: &Path) -> u32 {
+    let mut file = std::fs::File::open(path).unwrap();
+    let (mut buffer, mut sum) = (vec![0; 1 << 18], 0);
+    loop {
+        match file.read(&mut buffer).unwrap() {
+            0 => return sum,
+            read => sum = crc32c::crc32c_append(sum, &buffer[..read]),
+        }
+    }
 }
 
 /// How many pages the system has swapped out so far.
