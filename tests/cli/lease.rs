@@ -50,12 +50,21 @@ fn a_run_that_nobody_renews_ends_itself_and_says_so() {
 
 #[test]
 fn lines_on_standard_input_renew_a_lease_until_it_is_over() {
+    renewed_to_its_end_by(b"still here\n");
+}
+
+#[test]
+fn a_line_that_is_no_utf_8_ended_all_renewals() {
+    renewed_to_its_end_by(b"gr\xfc\xdfe\n");
+}
+
+fn renewed_to_its_end_by(line: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let mut child = leased(folder.path(), Stdio::piped(), 5);
     let mut input = child.stdin.take().unwrap();
     while child.try_wait().unwrap().is_none() {
         // It may have ended since.
-        let _written = input.write_all(b"still here\n");
+        let _written = input.write_all(line);
         sleep(Duration::from_millis(100));
     }
     let output = child.wait_with_output().unwrap();

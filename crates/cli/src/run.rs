@@ -1,7 +1,7 @@
 //! A run: signals, progress, result, exit code.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, BufRead};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,7 +140,10 @@ fn follow(job: &Job, stop: &Arc<AtomicBool>, progress: &Progress) -> Result<Fini
 /// Renews a lease with each line of standard input. Nobody waits for this thread, which may wait for a line
 /// when the run is over; should there be none, the lease just runs out.
 fn renew_by_lines(stop: Arc<Stop>) {
-    let renew = move || io::stdin().lines().map_while(Result::ok).for_each(|_| stop.renew());
+    // A line that is no UTF-8 is one, too.
+    let renew = move || {
+        io::stdin().lock().split(b'\n').map_while(Result::ok).for_each(|_| stop.renew());
+    };
     let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(renew);
     if let Err(error) = thread {
         complain(&format!(
