@@ -31,9 +31,10 @@ from fathom.clusters import (
     report_of,
     report_to_json,
 )
+from fathom.clusters.log_dates import LogDates
 from fathom.clusters.read import read_text_of
 from fathom.clusters.shown import html_page, mail_of
-from fathom.clusters.times import iso_s, log_s, long_s
+from fathom.clusters.times import iso_s, long_s
 from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
@@ -158,6 +159,13 @@ def test_each_result_of_an_operation_has_its_meaning(words: str, kind: str | Non
     )
     events = read_text_of(line.encode(), "lab", NEWEST).events
     assert [one.kind for one in events] == ([] if kind is None else [kind])
+
+
+def log_s(text: str, newest: datetime) -> float | None:
+    """Return the time of a log's only line."""
+    dates = LogDates()
+    dates.look(f"{text} n1")
+    return dates.unix_s(dates.of(text), newest)
 
 
 def test_the_year_of_a_log_is_that_in_which_it_is_not_to_come() -> None:

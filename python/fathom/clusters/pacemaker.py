@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from fathom._text import json_of, one_line
+from fathom.clusters.log_dates import LogDate, LogDates
 from fathom.clusters.model import ClusterError, Found, Kind, ResourceEvent, ResourceState
-from fathom.clusters.times import iso_s, log_s, long_s
+from fathom.clusters.times import iso_s, long_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,8 @@ __all__ = ["PACEMAKER", "read_journal", "read_log", "read_state"]
 
 PACEMAKER = "Pacemaker"
 _MOST_NAME = 500
+# Of microseconds since 1970 in 64 bits.
+_MOST_DIGITS = 20
 # Pacemaker 1.1 has its process before the host.
 _LINE = re.compile(
     r"(?P<at>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) "
@@ -173,31 +176,34 @@ def read_log(text: str, cluster: str, newest: datetime) -> Found:
 
     """
     found = Found(PACEMAKER, cluster)
-    undated, dated = "", False
-    for line in text.splitlines():
-        if "Result of " not in line and " state is now lost" not in line:
-            continue
-        head = _LINE.match(line)
-        iso = None if head else _ISO_LINE.match(line)
-        at_s = (
-            log_s(head["at"], newest)
-            if head
-            else iso_s(iso["at"].replace(",", "."))
-            if iso
-            else None
-        )
+    dates = LogDates()
+    told = [*_told(text, dates)]
+    is_dated = not told
+    for line, host, date in told:
+        at_s = dates.unix_s(date, newest) if isinstance(date, LogDate) else date
         if at_s is not None:
-            host = (head or iso or {"host": ""})["host"]
             found.events.extend(_events(line, cluster, at_s, host))
-            dated = True
-        else:
-            undated = undated or line
-    if undated and not dated:
+            is_dated = True
+    if not is_dated:
         raise ClusterError(
-            f"the date of no line can be read ({one_line(undated[:40])!r}): use pacemaker.log, or "
-            "journalctl -o short-iso-precise"
+            f"the date of no line can be read ({one_line(told[0][0][:40])!r}): use pacemaker.log, "
+            "or journalctl -o short-iso-precise"
         )
     return found
+
+
+def _told(text: str, dates: LogDates) -> Iterator[tuple[str, str, LogDate | float | None]]:
+    """Return each line that tells something, its host, and its date."""
+    for line in text.splitlines():
+        dates.look(line)
+        if "Result of " not in line and " state is now lost" not in line:
+            continue
+        if head := _LINE.match(line):
+            yield line, head["host"], dates.of(head["at"])
+        elif iso := _ISO_LINE.match(line):
+            yield line, iso["host"], iso_s(iso["at"].replace(",", "."))
+        else:
+            yield line, "", None
 
 
 def read_journal(text: str, cluster: str) -> Found:
@@ -211,7 +217,7 @@ def read_journal(text: str, cluster: str) -> Found:
         except (ValueError, RecursionError):
             continue
         stamp = str(entry.get("__REALTIME_TIMESTAMP", "")) if isinstance(entry, dict) else ""
-        if stamp.isascii() and stamp.isdigit():
+        if stamp.isascii() and stamp.isdigit() and len(stamp) <= _MOST_DIGITS:
             program = entry.get("SYSLOG_IDENTIFIER", "")
             message = f"{program}: {entry.get('MESSAGE', '')}"
             host = str(entry.get("_HOSTNAME", ""))

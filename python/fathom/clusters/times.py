@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 
-__all__ = ["dotnet_s", "iso_s", "log_s", "long_s"]
+__all__ = ["dotnet_s", "iso_s", "long_s"]
 
 _DOTNET = re.compile(r"/Date\((-?\d{1,15})(?:[+-]\d{4})?\)/")
 _FRACTION = re.compile(r"(\.\d{6})\d+")
@@ -32,19 +32,3 @@ def dotnet_s(text: str) -> float | None:
     """Return the time of ``/Date(1466669472123)/``, as Windows PowerShell writes JSON."""
     found = _DOTNET.fullmatch(text.strip())
     return int(found[1]) / 1000 if found else iso_s(text)
-
-
-def log_s(text: str, newest: datetime) -> float | None:
-    """Return the time of ``Nov 25 23:10:34.510``, whose year is that in which it is not to come.
-
-    ``newest`` is when the log was last written.
-    """
-    form = "%Y %b %d %H:%M:%S.%f" if "." in text else "%Y %b %d %H:%M:%S"
-    for year in (newest.year, newest.year - 1):
-        try:
-            found = datetime.strptime(f"{year} {text}", form).astimezone()
-        except ValueError:
-            continue
-        if found <= newest + timedelta(days=1):
-            return found.timestamp()
-    return None
