@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
     from fathom.clusters.model import ResourceEvent
 
-__all__ = ["is_of_role", "moves_of"]
+__all__ = ["CLOCKS_S", "is_of_role", "moves_of"]
 
 # What is down for longer was stopped, and started elsewhere: nobody knows how long it moved.
 _MOVE_S = 3600.0
 # The other resources of a group follow the first; a node is lost before or behind what it stops.
 _FOLLOWS_S = 60.0
+# By so much the clocks of two nodes may differ: a start stands before the stop that it followed.
+CLOCKS_S = 1.5
 _ROLES = ("promote:", "demote:")
+# Behind one that failed, what was begun is stopped where the resource was not before.
+_BEGINS = ("start:", "promote:", "migrate_from:", "probe:")
 
 
 def moves_of(events: Sequence[ResourceEvent], kinds: Mapping[str, str]) -> list[Move]:
@@ -65,6 +69,9 @@ class _Track:
         self._names = cluster, group
         self._has_copies = has_copies
         self._here: set[str] = set()
+        self._is_seen = False
+        self._failed: set[str] = set()
+        self._copied: dict[str, float] = {}
         self._stopped: dict[str, float] = {}
         self._lost: dict[str, float] = {}
 
@@ -73,16 +80,32 @@ class _Track:
         node, at_s = event.node, event.at_unix_s
         if event.kind == "online":
             self._came(node, at_s)
+        elif event.kind == "failed" and event.text.startswith(_BEGINS):
+            self._failed.add(node)
         elif node in self._here or node in self._stopped or node in self._lost:
-            if event.kind == "offline":
+            if event.kind == "offline" and not self._has_gone(node, at_s):
                 self._stopped.setdefault(node, at_s)
             elif event.kind == "node lost" and at_s - self._lost.get(node, -inf) > _FOLLOWS_S:
                 # Each of the others says so, within moments.
                 self._lost[node] = at_s
             if event.kind in ("offline", "node lost"):
                 self._here.discard(node)
+        elif event.kind == "offline" and not self._is_seen and node not in self._failed:
+            # Older logs have its start.
+            self._stopped[node] = at_s
+
+    def _has_gone(self, node: str, at_s: float) -> bool:
+        """Whether it went to where it came to just before, by a clock that is ahead."""
+        copied = self._copied.items()
+        new = [one for one, s in copied if at_s - s <= CLOCKS_S and one in self._here]
+        if node not in self._here or node in new or not new:
+            return False
+        came_s = self._copied.pop(new[-1])
+        self.moves.append(Move(*self._names, "", node, new[-1], came_s, came_s))
+        return True
 
     def _came(self, node: str, at_s: float) -> None:
+        self._is_seen = True
         left = self._left_s()
         last = self.moves[-1] if self.moves else None
         if node in self._here:
@@ -95,6 +118,8 @@ class _Track:
             began_s = others[origin] if at_s - others[origin] <= _MOVE_S else at_s
             self.moves.append(Move(*self._names, "", origin, node, began_s, at_s))
             self._forget(origin)
+        elif node not in left and self._here:
+            self._copied[node] = at_s
         self._forget(node)
         self._here = {*self._here, node} if self._has_copies else {node}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.clusters.model import ClusterReport, ResourceRow, ResourceState
-from fathom.clusters.moves import is_of_role, moves_of
+from fathom.clusters.moves import CLOCKS_S, is_of_role, moves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -152,8 +152,24 @@ def _latest(
         for one in events
         if (one.cluster, one.group, one.resource) == (cluster, group, resource)
     ]
-    last = mine[-1]
+    last = _last(mine)
     return ResourceState(cluster, group, resource, last.node, _OF_EVENTS[last.kind])
+
+
+def _last(events: Sequence[ResourceEvent]) -> ResourceEvent:
+    """Return the event that says how a resource is: a stop where it has left already is none."""
+    last, left = events[0], set[str]()
+    for one in events:
+        if one.kind == "online":
+            left.discard(one.node)
+        is_elsewhere = last.kind == "online" and last.node != one.node
+        has_left = one.node in left or one.at_unix_s - last.at_unix_s <= CLOCKS_S
+        if one.kind == "offline":
+            left.add(one.node)
+            if is_elsewhere and has_left:
+                continue
+        last = one
+    return last
 
 
 def _of_groups(states: Iterable[ResourceState]) -> list[ResourceState]:
