@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from commands import command
-from fathom.errors import InvalidRequestError
-from fathom.luns import LunError, carried, request_from
+from fathom.errors import InvalidRequestError, RefusedError
+from fathom.luns import LunError, LunStep, carried, request_from, taken_away
 from fathom.luns.backing import backing_step
 from fathom.luns.lio import Lio
 from fathom.luns.rest import Controller, Rest
@@ -51,6 +53,67 @@ def test_a_removal_that_was_interrupted_said_that_what_was_made_is_taken_away() 
     ):
         done = command("lun", verb, *words, before=CTRL_C)
         assert (done.returncode, done.stderr.startswith(told)) == (130, True), done.stderr
+
+
+def test_a_removal_by_another_path_took_the_access_of_the_lun_that_is_there() -> None:
+    """The LUN itself stayed, as it is of another file; whoever measured it was cut off."""
+    gone: list[str] = []
+
+    def is_of_another() -> bool:
+        raise LunError("LUN 1 is theirs.img already")
+
+    steps = [
+        LunStep("LUN 1", is_of_another, lambda: None),
+        LunStep("access", lambda: True, lambda: None, lambda: gone.append("access")),
+    ]
+    with pytest.raises(LunError, match=r"LUN 1: .* is theirs.img already; nothing was removed"):
+        taken_away(steps, gone.append)
+    assert gone == []
+
+
+def test_a_lun_of_a_hundred_bytes_had_an_address_that_nobody_could_measure() -> None:
+    given = {"on": "tgt", "path": "x", "target": "iqn.2026-11.org.lab:disk1", "size": "100"}
+    with pytest.raises(InvalidRequestError, match="--size 100 is no disk: write 4K or more"):
+        request_from(given)
+
+
+def test_a_file_was_removed_that_another_command_had_put_a_lun_over(tmp_path: Path) -> None:
+    path = tmp_path / "disk.img"
+    given = {"on": "tgt", "path": str(path), "size": "1M", "target": "iqn.2026-11.org.lab:disk1"}
+    step = backing_step(request_from(given), lambda: False)
+    step.make()
+    # As a server that offers it.
+    hold = "import sys; held = open(sys.argv[1], 'r+b'); print('held', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"held\n"
+        with pytest.raises(RefusedError, match="in use"):
+            step.undo()
+    assert path.exists()
+    step.undo()
+    assert not path.exists()
+
+
+# Ctrl-C as the address of a LUN is looked up.
+CTRL_C_BEHIND = """
+import fathom.cli.commands.lun as it
+class Provider:
+    request = it.luns.request_from({"on": "tgt", "path": "x", "target": "iqn.2026-11.org.lab:x"})
+    def steps(self, **_words):
+        return []
+    def address(self):
+        raise KeyboardInterrupt
+it.luns.provider_of = lambda *_words: Provider()
+"""
+
+
+def test_ctrl_c_behind_the_last_step_said_that_what_was_made_is_taken_away() -> None:
+    words = ("--on", "tgt", "--path", "x", "--target", "iqn.2026-11.org.lab:disk1")
+    done = command("lun", "setup", *words, before=CTRL_C_BEHIND)
+    told = "error: interrupted; the LUN is set up, and stays: fathom lun connect prints its address"
+    assert (done.returncode, done.stderr) == (130, f"{told}\n")
 
 
 def test_a_lun_of_another_file_was_there_already_and_its_address_that_of_the_new_one(

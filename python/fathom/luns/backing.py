@@ -10,7 +10,7 @@ from fathom._files import size_of
 from fathom._permission import NOTHING
 from fathom.errors import InvalidRequestError
 from fathom.grant import WriteGrant
-from fathom.luns.request import bytes_of
+from fathom.luns.request import LEAST_BYTES, bytes_of
 from fathom.luns.steps import LunStep
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fathom.luns.request import LunRequest
 
 __all__ = ["backing_step", "refuse_data"]
-
-_LEAST_BYTES = 4096
 
 
 def backing_step(
@@ -48,6 +46,8 @@ def backing_step(
     def undo() -> None:
         # Only the file that was made here, and none that has its name now.
         if made and path.exists() and os.path.samestat(path.lstat(), made[0]):
+            # Another command may have put a LUN over it meanwhile.
+            refuse_data(path, NOTHING)
             path.unlink()
 
     size = f" of {request.size}" if request.size else ""
@@ -97,7 +97,7 @@ def refuse_data(path: Path, permission: Permission) -> None:
 
     """
     size = path.stat().st_size if path.is_file() else None
-    if size is not None and size < _LEAST_BYTES:
+    if size is not None and size < LEAST_BYTES:
         raise InvalidRequestError(f"{path} has {size} bytes, which is no disk")
     allowed = {"overwrite": permission.overwrite, "allow_write": permission.allow_write}
     WriteGrant(["-w100", "-b4K", "-d1", "-W0", str(path)], **allowed).close()  # type: ignore[arg-type]

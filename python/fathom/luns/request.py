@@ -18,7 +18,7 @@ from fathom.units import SIZES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FIELDS", "LunRequest", "bytes_of", "request_from", "secret_from"]
+__all__ = ["FIELDS", "LEAST_BYTES", "LunRequest", "bytes_of", "request_from", "secret_from"]
 
 PROVIDERS = ("tgt", "ontap", "lio")
 _SIZE = re.compile(r"(\d{1,12})([KMGTP]?)(?:i?B)?", re.IGNORECASE)
@@ -32,6 +32,9 @@ _HOST = re.compile(
     r"(?:\[[0-9a-fA-F:.]{2,45}\]|[0-9a-zA-Z._-]{1,253}|[0-9.]{7,15}/\d{1,2})(?::\d{1,5})?"
 )
 _MOST_MIB = 1
+LEAST_BYTES = 4096
+"""What is smaller is no disk."""
+
 _SECRET_LEAST, _SECRET_MOST = 12, 64
 
 
@@ -184,6 +187,9 @@ def _check_numbers(request: LunRequest) -> None:
         value = getattr(request, name)
         if value is not None:
             bytes_of(value, _option(name))
+    is_file = request.on != "ontap" and request.size is not None
+    if is_file and bytes_of(request.size or "", "--size") < LEAST_BYTES:
+        raise InvalidRequestError(f"--size {request.size} is no disk: write 4K or more")
     limits = {"lun": (0, 16383), "disk_count": (1, 1000), "snapshot_reserve": (0, 100)}
     # tgtd holds it in 16 bits with a sign, and ends with ERANGE beyond.
     limits["control_port"] = (0, 32767)

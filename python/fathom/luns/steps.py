@@ -149,9 +149,11 @@ def taken_away(steps: Sequence[LunStep], tell: Callable[[str], None]) -> list[st
     Raises
     ------
     LunError
-        If something cannot be taken away; the rest is, all the same.
+        If something is there that is another than is meant, and nothing is taken away; or if
+        something cannot be: the rest is, all the same.
 
     """
+    _refuse_others(steps)
     gone, failed = [], []
     for step in reversed(steps):
         try:
@@ -169,3 +171,13 @@ def taken_away(steps: Sequence[LunStep], tell: Callable[[str], None]) -> list[st
     if failed:
         raise LunError(f"could not be removed: {', '.join(failed)}")
     return gone
+
+
+def _refuse_others(steps: Sequence[LunStep]) -> None:
+    """Look at all before the first is undone: a LUN that is not meant would lose its access."""
+    for step in steps:
+        try:
+            step.is_there()
+        except FathomError as error:
+            kind = type(error) if isinstance(error, InvalidRequestError) else LunError
+            raise kind(f"{step.name}: {error}; nothing was removed") from error

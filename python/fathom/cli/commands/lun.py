@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,7 +22,7 @@ from fathom.cli.login import log_in
 from fathom.cli.views.runs import console, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fathom.luns import LunStep, Provider, StepDone
 
@@ -231,22 +232,36 @@ def setup(  # noqa: PLR0913 - Each is an option of the command.
         log_in(request.chap_user, luns.chap_secret(request))
     steps = asked.provider.steps()
     done = _carry(steps, explain=explain, as_json=as_json)
-    address = None if explain else asked.provider.address()
-    if not is_assessed or address is None:
-        _show(done, address, as_json=as_json)
+    if explain:
+        _show(done, None, as_json=as_json)
         return
-    if not as_json:
-        typer.echo(address)
-    permission = asked.permission
-    if write and luns.is_new(steps, done):
-        # Nothing can be on it that somebody would miss, and it was typed that it is written.
-        names = (*permission.allow_write, luns.writable_name(address))
-        permission = replace(permission, allow_write=names)
-    wish = Wish(
-        [address], effort_of(quick=quick), permission, write, 0, label or "", as_json,
-        _found(done, address),
-    )  # fmt: skip
-    assess_and_end(lambda: begun(wish, store))
+    with _left_set_up():
+        address = asked.provider.address()
+        if not is_assessed:
+            _show(done, address, as_json=as_json)
+            return
+        if not as_json:
+            typer.echo(address)
+        permission = asked.permission
+        if write and luns.is_new(steps, done):
+            # Nothing can be on it that somebody would miss, and it was typed that it is written.
+            names = (*permission.allow_write, luns.writable_name(address))
+            permission = replace(permission, allow_write=names)
+        wish = Wish(
+            [address], effort_of(quick=quick), permission, write, 0, label or "", as_json,
+            _found(done, address),
+        )  # fmt: skip
+        assess_and_end(lambda: begun(wish, store))
+
+
+@contextmanager
+def _left_set_up() -> Iterator[None]:
+    """Say that the LUN stays where Ctrl-C comes behind the last step."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        words = "interrupted; the LUN is set up, and stays: fathom lun connect prints its address"
+        fail(words, exit_code(interruption))
 
 
 @_verb("create", writes=True)
