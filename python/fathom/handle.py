@@ -174,7 +174,14 @@ class RunHandle:
         self._held().stop(reason.encode("utf-8", "replace").decode())
 
     def renew(self) -> None:
-        """Let the lease begin again."""
+        """Let the lease begin again.
+
+        Raises
+        ------
+        FathomError
+            If the result was given already.
+
+        """
         self._held().renew()
 
     def events(self) -> Iterator[RunEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -25,7 +26,9 @@ from fathom.findings.causes import HOST_IN_THE_WAY, STALLED
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.channel import NoAnswerError
 from fathom.fleet.link import HostLink
+from fathom.fleet.measuring import Measuring
 from fathom.fleet.runner import FleetRunner
+from fathom.handle import RunHandle
 from fathom.store import Store
 from support import undisturbed
 
@@ -361,3 +364,14 @@ def test_what_is_wrong_is_told_before_anything_is_made(
     assert done.returncode in (1, 3), done.stderr
     assert words in done.stderr
     assert not target.exists()
+
+
+def test_a_start_that_came_as_the_run_ended_ended_the_process_that_measures() -> None:
+    """Its result was the answer, and the host counted as lost."""
+    handle = RunHandle(["--engine=null", "-c1M", "-d1", "-W0", "x"])
+    handle.start()
+    handle.result()
+    measuring = Measuring(io.StringIO())
+    measuring._handle = handle
+    asked = ({"do": "start", "at_unix_ns": 1}, {"do": "renew"}, {"do": "stop", "reason": ""})
+    measuring.serve(io.StringIO("".join(f"{json.dumps(one)}\n" for one in asked)))

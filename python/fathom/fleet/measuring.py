@@ -78,21 +78,22 @@ class Measuring:
 
     def do_start(self, at_unix_ns: int) -> None:
         """Let the load begin at an instant of this host's clock."""
-        if self._handle is not None:
-            self._handle.start(at_unix_ns / 1e9)
+        self._tell(lambda handle: handle.start(at_unix_ns / 1e9))
 
     def do_renew(self) -> None:
         """Renew the lease of the run."""
-        if self._handle is not None:
-            with suppress(FathomError):
-                self._handle.renew()
+        self._tell(RunHandle.renew)
 
     def do_stop(self, reason: str) -> None:
         """End the run."""
         self._ended_by = reason
-        if self._handle is not None:
+        self._tell(lambda handle: handle.stop(reason))
+
+    def _tell(self, act: Callable[[RunHandle], None]) -> None:
+        """Do this to the run, unless it ends in the same moment: its result is the answer then."""
+        if (handle := self._handle) is not None:
             with suppress(FathomError):
-                self._handle.stop(reason)
+                act(handle)
 
     def _begin(self, number: int, do: Callable[[], dict[str, object]]) -> None:
         if self._busy is not None:
