@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
-from fathom.clusters import Found, move_words, report_of
+from fathom.clusters import ClusterError, Found, move_words, report_of, report_to_json
 from fathom.clusters.read import read_text_of
 
 if TYPE_CHECKING:
@@ -189,3 +189,12 @@ def test_a_journal_with_a_time_beyond_all_numbers_was_an_error_of_python(digits:
     words = "Result of start operation for ip on n1: ok"
     entry = {"__REALTIME_TIMESTAMP": "9" * digits, "MESSAGE": words}
     assert read_text_of(json.dumps(entry).encode(), "lab", NEWEST).events == []
+
+
+def test_a_report_with_a_time_beyond_all_numbers_was_an_error_of_python() -> None:
+    told = report_to_json(report_of([log(("Nov 30 11:00:00.000", "start", "n1"))]))
+    told["events"] = [
+        {**one, "at_unix_s": 10**400} for one in cast("list[dict[str, object]]", told["events"])
+    ]
+    with pytest.raises(ClusterError, match="damaged JSON of fathom resources: at_unix_s is 10000"):
+        read_text_of(json.dumps(told).encode(), "lab", NEWEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,12 @@ def _check(fields: Mapping[str, object], *numbers: str) -> None:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # Whole numbers of any length are JSON.
+    with suppress(OverflowError):
+        return math.isfinite(value)
+    return False
 
 
 def events_of_report(data: object, cluster: str) -> Found:
