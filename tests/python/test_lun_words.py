@@ -141,6 +141,26 @@ def test_a_lun_of_another_file_was_there_already_and_its_address_that_of_the_new
         set_up("second.img", 2)
 
 
+@pytest.mark.parametrize(
+    ("portal", "place"),
+    [
+        (None, "127.0.0.1:3260"),
+        ("10.0.0.1", "10.0.0.1:3260"),
+        ("[::1]", "[::1]:3260"),
+        ("[::1]:3261", "[::1]:3261"),
+    ],
+)
+def test_a_portal_without_a_port_was_none_to_the_kernel(
+    portal: str | None, place: str, tmp_path: Path
+) -> None:
+    """``lio_target_call_addnptotpg`` of drivers/target/iscsi wants both."""
+    name = "iqn.2026-11.org.lab:x"
+    given = {"on": "lio", "path": "x", "target": name, "initiator": name, "portal": portal}
+    lio = Lio(request_from(given), root=tmp_path)
+    assert lio.address() == f"iscsi://{place}/{name}/1"
+    assert f"portal {place}" in [one.name for one in lio.steps()]
+
+
 def test_the_records_behind_the_first_page_of_a_controller_were_not_there(
     certificate: Path,
 ) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import place_of
 from fathom._permission import NOTHING
 from fathom.errors import InvalidRequestError
 from fathom.luns.backing import backing_step
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Lio"]
 
 _ROOT = Path("/sys/kernel/config/target")
-_DEFAULT_PORTAL = "127.0.0.1:3260"
+_DEFAULT_PORTAL, _DEFAULT_PORT = "127.0.0.1:3260", 3260
 
 
 class Lio:
@@ -59,7 +60,7 @@ class Lio:
         self._store = root / "core" / kind / name
         self._target = root / "iscsi" / (request.target or "")
         self._group = self._target / "tpgt_1"
-        self._portal_folder = self._group / "np" / (request.portal or _DEFAULT_PORTAL)
+        self._portal_folder = self._group / "np" / _with_port(request.portal or _DEFAULT_PORTAL)
         self._lun = self._group / "lun" / f"lun_{request.lun}"
         self._acl = self._group / "acls" / request.initiator
         self._map = self._acl / f"lun_{request.lun}"
@@ -170,6 +171,12 @@ class Lio:
         (self._map / "fathom").unlink(missing_ok=True)
         _remove(self._map)
         _remove(self._acl)
+
+
+def _with_port(portal: str) -> str:
+    """Return a portal as the kernel takes it, which knows no port by itself."""
+    place = place_of(portal)
+    return portal if place is None or place[1] else f"{portal}:{_DEFAULT_PORT}"
 
 
 def _leads_to(folder: Path, place: Path, what: str) -> bool:
