@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from commands import command
+from fathom._permission import NOTHING
 from fathom.errors import InvalidRequestError, RefusedError
-from fathom.luns import LunError, LunStep, carried, request_from, taken_away
+from fathom.luns import (
+    LunError,
+    LunStep,
+    carried,
+    connect_kernel,
+    planned,
+    provider_of,
+    request_from,
+    taken_away,
+)
 from fathom.luns.backing import backing_step
 from fathom.luns.lio import Lio
 from fathom.luns.rest import Controller, Rest
@@ -174,3 +185,56 @@ def test_the_records_behind_the_first_page_of_a_controller_were_not_there(
             assert rest.records("/api/storage/luns", fields="name", svm__name="svm1") == there
     finally:
         ontap.close()
+
+
+def test_the_first_lun_of_a_range_was_taken_for_one_with_two_dots_in_its_name(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``name=a..c`` asks a controller for all from a to c; the first of them was removed."""
+    monkeypatch.setenv("FATHOM_ONTAP_PASSWORD", "secret")
+    ontap = Ontap(certificate)
+    theirs = {"name": "/vol/vol1/b", "uuid": "theirs", "svm": {"name": "svm1"}}
+    ontap.records["/api/storage/luns"] = [theirs]
+    monkeypatch.setattr(ontap, "_matches", lambda *_query: True)
+    given = {
+        "on": "ontap",
+        "path": "/vol/vol1/a..c",
+        "controller": ontap.address,
+        "ca": str(certificate),
+        "igroup": "mine",
+        "initiator": "iqn.2026-11.org.lab:host",
+    }
+    try:
+        steps = provider_of(request_from(given), NOTHING).steps(is_removal=True)
+        assert [one.state for one in planned(steps)] == ["to be made"] * 4
+        assert taken_away(steps, lambda _words: None) == []
+        assert ontap.records["/api/storage/luns"] == [theirs]
+    finally:
+        ontap.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("#!/bin/sh\nexec sleep 60\n", "timed out"), ("#!/no/such/shell\n", "No such file")],
+)
+def test_an_initiator_that_does_not_answer_was_an_error_of_python(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "iscsiadm"
+    program.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("fathom.luns.connect._LOGIN_S", 0.2)
+    with pytest.raises(LunError, match=f"iscsiadm does not answer: .*{why}"):
+        connect_kernel("iscsi://10.0.0.1/iqn.2026-11.org.lab:disk1/1")
+
+
+def test_an_address_of_ipv6_lost_its_brackets_on_the_way_to_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "iscsiadm"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/words\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    connect_kernel("iscsi://[fd00::1]:3261/iqn.2026-11.org.lab:disk1/1")
+    assert (tmp_path / "words").read_text().count("--portal [fd00::1]:3261") == 2

@@ -12,7 +12,7 @@ from fathom.luns.steps import LunError
 
 __all__ = ["connect_kernel", "refuse_silent", "writable_name"]
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S, _LOGIN_S = 10.0, 60.0
 _ISCSI_PORT = 3260
 
 
@@ -59,15 +59,21 @@ def connect_kernel(address: str) -> None:
     if program is None:
         raise LunError("there is no iscsiadm: install open-iscsi, or measure the address itself")
     parts = urlsplit(address)
-    portal = f"{parts.hostname}:{parts.port or _ISCSI_PORT}"
+    host = parts.hostname or ""
+    portal = f"{f'[{host}]' if ':' in host else host}:{parts.port or _ISCSI_PORT}"
     target = parts.path.split("/")[1]
     for words in (
         ("--mode", "discovery", "--type", "sendtargets", "--portal", portal),
         ("--mode", "node", "--targetname", target, "--portal", portal, "--login"),
     ):
-        done = subprocess.run(  # noqa: S603 - iscsiadm; names are checked, and there is no shell.
-            [program, *words], capture_output=True, text=True, check=False, timeout=60
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - iscsiadm; names are checked, and there is no shell.
+                [program, *words],
+                capture_output=True, text=True, errors="replace", check=False,
+                timeout=_LOGIN_S,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LunError(f"iscsiadm does not answer: {error}") from error
         if done.returncode:
             last = (done.stderr or done.stdout).strip().splitlines()
             raise LunError(f"iscsiadm failed: {last[-1] if last else done.returncode}")

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fathom.errors import InvalidRequestError
@@ -42,6 +42,11 @@ def own_initiator(file: Path = _INITIATOR_FILE) -> str | None:
 
 def _may_hold_more() -> str | None:
     return "it may hold more than this LUN"
+
+
+def _name(record: dict[str, Any], part: str) -> str:
+    found = record.get(part)
+    return str(found.get("name")) if isinstance(found, dict) else ""
 
 
 class Ontap:
@@ -198,7 +203,9 @@ class Ontap:
     def _uuid(self, path: str, name: str, *, is_of_svm: bool = True) -> str | None:
         query = {"svm__name": self._svm()} if is_of_svm else {}
         found = self._rest.records(path, name=name, fields="name", **query)
-        return str(found[0]["uuid"]) if found and found[0].get("uuid") else None
+        # To a query of ONTAP, ``a..b`` is all from a to b.
+        mine = [one["uuid"] for one in found if one.get("name") == name and one.get("uuid")]
+        return str(mine[0]) if mine else None
 
     def _drop(self, path: str, name: str, *, is_of_svm: bool = True) -> None:
         uuid = self._uuid(path, name, is_of_svm=is_of_svm)
@@ -286,14 +293,16 @@ class Ontap:
         if path is not None and self._has_initiator():
             self._rest.delete(f"{path}/{quote(self._initiator(), safe='')}")
 
-    def _maps(self) -> list[dict[str, object]]:
-        return self._rest.records(
+    def _maps(self) -> list[dict[str, Any]]:
+        lun, igroup = self.request.path, self.request.igroup or ""
+        found = self._rest.records(
             _MAPS,
             svm__name=self._svm(),
-            lun__name=self.request.path,
-            igroup__name=self.request.igroup or "",
-            fields="logical_unit_number,lun.uuid,igroup.uuid",
+            lun__name=lun,
+            igroup__name=igroup,
+            fields="logical_unit_number,lun.name,lun.uuid,igroup.name,igroup.uuid",
         )
+        return [one for one in found if (_name(one, "lun"), _name(one, "igroup")) == (lun, igroup)]
 
     def _is_mapped(self) -> bool:
         return bool(self._maps())
