@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from commands import command
 from fabricated import fabricated
 from fathom.cli.views.density import show_density, show_foreseen
 from fathom.databases.pgbench import DatabaseFigures
@@ -21,7 +22,7 @@ from fathom.experiments.density.outcome import (
     stepped,
 )
 from fathom.experiments.density.plan import DensityPlan
-from fathom.experiments.density.runners import COUNT, FilesRunner, _of_targets
+from fathom.experiments.density.runners import COUNT, FilesRunner, _of_targets, runner_of
 from fathom.host import Limit
 from fathom.report import gather
 from fathom.report.collect._density import density_side
@@ -259,3 +260,23 @@ def test_one_database_was_several(capsys: pytest.CaptureFixture[str]) -> None:
     for counts, words in (((1,), "1 file in"), ((1, 2), "1, 2 files in")):
         show_foreseen(replace(PLAN, counts=counts), as_json=False)
         assert capsys.readouterr().out.startswith(words)
+
+
+@pytest.mark.parametrize("address", ["smb://server/share/folder", "\\\\server\\share", "nfs://h/x"])
+def test_files_of_a_share_were_made_in_a_folder_of_this_host(address: str, tmp_path: Path) -> None:
+    """The figures were those of the disk here."""
+    words = ("--synthetic", "sql-log", "--databases", "1", "--time", "1s", address)
+    done = command("density", *words, cwd=tmp_path)
+    assert (done.returncode, "is an address" in done.stderr) == (3, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_a_new_folder_those_above_it_were_left(tmp_path: Path) -> None:
+    plan = DensityPlan(str(tmp_path / "a/b/c"), (1,), 1, kind="files", workload="sql-log")
+    with Store(tmp_path / "s.sqlite") as store:
+        with runner_of(plan, store):
+            assert (tmp_path / "a/b/c").is_dir()
+        assert not (tmp_path / "a").exists()
+        with runner_of(plan, store):
+            (tmp_path / "a/theirs").touch()
+    assert [one.name for one in (tmp_path / "a").iterdir()] == ["theirs"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom import engine
+from fathom._addresses import is_address
 from fathom.databases.account import account_for
 from fathom.databases.pgbench import LOADS
 from fathom.databases.postgresql import Settings, find_binaries, needed_bytes
@@ -130,6 +131,11 @@ def plan_density(plan: DensityPlan) -> DensityPlan:
 
     """
     _refuse_numbers(plan)
+    if is_address(plan.folder):
+        raise InvalidRequestError(
+            f"{plan.folder} is an address, and databases and files are made in a folder: mount it, "
+            "and name the folder"
+        )
     folder = Path(plan.folder).absolute()
     if folder.exists() and not folder.is_dir():
         raise InvalidRequestError(f"{plan.folder} is not a folder: name one, or a new one")

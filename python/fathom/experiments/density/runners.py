@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ def runner_of(
 
     """
     place = Path(plan.folder)
-    is_new = not place.exists()
+    new = [one for one in (place, *place.parents) if not one.exists()]
 
     def told(folder: Path, ended: int) -> None:
         tell(f"removed {folder} with {ended} processes, which a command that was killed had left")
@@ -88,8 +88,10 @@ def runner_of(
                 tell(f"kept {folder}")
             else:
                 remove_folder(folder)
-                if is_new and not any(place.iterdir()):
-                    place.rmdir()
+                # One in which somebody else has put something stays, with those above it.
+                with suppress(OSError):
+                    for one in new:
+                        one.rmdir()
 
 
 def _own_account() -> Account:
