@@ -97,3 +97,21 @@ def test_a_node_that_was_removed_from_the_cluster_was_not_told() -> None:
     assert kinds == [("n1", "online"), ("n1", "node lost"), ("n2", "online")]
     (move,) = report.moves
     assert (move.from_node, move.to_node, move.ended_unix_s - move.began_unix_s) == ("n1", "n2", 30)
+
+
+def test_what_had_failed_was_failed_still_where_its_group_had_come_online() -> None:
+    """The row had a later time online, and the node that the group had left."""
+    told = [
+        (1201, "08:00", "N1", "brought the clustered role 'SQL' online"),
+        (1069, "09:00", "N1", "Cluster resource 'Disk 2' in clustered role 'SQL' failed"),
+        (1204, "09:01", "N1", "brought the clustered role 'SQL' offline"),
+        (1201, "09:05", "N2", "brought the clustered role 'SQL' online"),
+    ]
+    events = [
+        {"Id": number, "TimeCreated": f"2026-11-30T{at}:00Z", "MachineName": node,
+         "ProviderName": "Microsoft-Windows-FailoverClustering", "Message": text}
+        for number, at, node, text in told
+    ]  # fmt: skip
+    for until, now in ((2, ("N1", "Failed")), (3, ("N1", "Offline")), (4, ("N2", "Online"))):
+        (row,) = report_of([read_text_of(json.dumps(events[:until]).encode(), "sql", NEWEST)]).rows
+        assert (row.resource, row.node, row.status) == ("Disk 2", *now)

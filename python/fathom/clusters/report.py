@@ -150,7 +150,8 @@ def _latest(
     mine = [
         one
         for one in events
-        if (one.cluster, one.group, one.resource) == (cluster, group, resource)
+        # A group that comes online has all of its resources online.
+        if (one.cluster, one.group) == (cluster, group) and one.resource in ("", resource)
     ]
     last = _last(mine)
     return ResourceState(cluster, group, resource, last.node, _OF_EVENTS[last.kind])
