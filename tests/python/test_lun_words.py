@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
@@ -26,6 +28,9 @@ from fathom.luns.lio import Lio
 from fathom.luns.rest import Controller, Rest
 from ontap_server import Ontap
 from tls import certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["certificate"]
 
@@ -238,3 +243,45 @@ def test_an_address_of_ipv6_lost_its_brackets_on_the_way_to_the_kernel(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     connect_kernel("iscsi://[fd00::1]:3261/iqn.2026-11.org.lab:disk1/1")
     assert (tmp_path / "words").read_text().count("--portal [fd00::1]:3261") == 2
+
+
+def two_luns_of_lio(tmp_path: Path) -> tuple[Path, Callable[..., Lio]]:
+    """Return the initiators of a target in a tree such as the kernel's, and what sets up a LUN."""
+    target, host = "iqn.2026-11.org.lab:disks", "iqn.2026-11.org.lab:host"
+    group = tmp_path / "iscsi" / target / "tpgt_1"
+    for name in ("lun", "np", "acls"):
+        (group / name).mkdir(parents=True)
+
+    def lio(lun: int, **more: str) -> Lio:
+        path = str(tmp_path / f"{lun}.img")
+        given = {"on": "lio", "target": target, "initiator": host, "path": path, "size": "1M"}
+        return Lio(request_from({**given, "lun": lun, **more}), root=tmp_path)
+
+    return group / "acls", lio
+
+
+def test_an_initiator_with_another_lun_could_not_be_removed(tmp_path: Path) -> None:
+    """The kernel keeps a folder that has others in it, and the command failed."""
+    initiators, lio = two_luns_of_lio(tmp_path)
+    for lun in (1, 2):
+        carried(lio(lun).steps())
+    (access,) = [one for one in lio(2).steps() if one.name.startswith("access")]
+    assert taken_away([access], lambda _words: None) == [access.name]
+    assert [one.name for one in initiators.glob("*/*")] == ["lun_1"]
+    (access,) = [one for one in lio(1).steps() if one.name.startswith("access")]
+    taken_away([access], lambda _words: None)
+    assert list(initiators.iterdir()) == []
+
+
+def test_an_initiator_was_left_whose_secret_is_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FATHOM_CHAP_PASSWORD", raising=False)
+    initiators, lio = two_luns_of_lio(tmp_path)
+    for error in (InvalidRequestError, LunError):
+        with pytest.raises(error, match="access of"):
+            carried(lio(1, chap_user="joe").steps())
+        assert list(initiators.iterdir()) == []
+        # Then there is no file for it in this tree.
+        monkeypatch.setenv("FATHOM_CHAP_PASSWORD", "a secret of the lab")
+        shutil.rmtree(tmp_path / "core")

@@ -133,7 +133,11 @@ class Lio:
 
     def _new_target(self) -> None:
         self._group.mkdir(parents=True)
-        (self._group / "enable").write_text("1")
+        try:
+            (self._group / "enable").write_text("1")
+        except OSError:
+            self._drop_target()
+            raise
 
     def _drop_target(self) -> None:
         _remove(self._group)
@@ -152,25 +156,42 @@ class Lio:
 
     def _new_lun(self) -> None:
         self._lun.mkdir()
-        (self._lun / "fathom").symlink_to(self._store)
+        try:
+            (self._lun / "fathom").symlink_to(self._store)
+        except OSError:
+            self._drop_lun()
+            raise
 
     def _drop_lun(self) -> None:
         (self._lun / "fathom").unlink(missing_ok=True)
         _remove(self._lun)
 
     def _permit(self) -> None:
-        with suppress(FileExistsError):
-            self._acl.mkdir()
-        if self.request.chap_user is not None:
-            (self._acl / "auth/userid").write_text(self.request.chap_user)
-            (self._acl / "auth/password").write_text(chap_secret(self.request))
-        self._map.mkdir()
-        (self._map / "fathom").symlink_to(self._lun)
+        user = self.request.chap_user
+        secret = "" if user is None else chap_secret(self.request)
+        made: list[Path] = []
+        try:
+            with suppress(FileExistsError):
+                self._acl.mkdir()
+                made.append(self._acl)
+            if user is not None:
+                (self._acl / "auth/userid").write_text(user)
+                (self._acl / "auth/password").write_text(secret)
+            self._map.mkdir()
+            made.append(self._map)
+            (self._map / "fathom").symlink_to(self._lun)
+        except OSError:
+            with suppress(OSError):
+                for one in reversed(made):
+                    _remove(one)
+            raise
 
     def _forbid(self) -> None:
         (self._map / "fathom").unlink(missing_ok=True)
         _remove(self._map)
-        _remove(self._acl)
+        # The initiator may use other LUNs of the target.
+        if not any(self._acl.glob("lun_*")):
+            _remove(self._acl)
 
 
 def _with_port(portal: str) -> str:
