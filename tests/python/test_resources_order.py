@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from fathom.clusters import ClusterError, Found, move_words, report_of, report_to_json
+from fathom.clusters import (
+    ClusterError,
+    Found,
+    local_sources,
+    move_words,
+    report_of,
+    report_to_json,
+)
 from fathom.clusters.read import read_text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from fathom.clusters import ClusterReport
 
@@ -198,3 +207,17 @@ def test_a_report_with_a_time_beyond_all_numbers_was_an_error_of_python() -> Non
     ]
     with pytest.raises(ClusterError, match="damaged JSON of fathom resources: at_unix_s is 10000"):
         read_text_of(json.dumps(told).encode(), "lab", NEWEST)
+
+
+def test_an_empty_log_of_this_machine_hid_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, empty, other = (tmp_path / one for one in ("crm_mon", "empty.log", "other.log"))
+    program.write_text("#!/bin/sh\necho '<pacemaker-result/>'\n")
+    program.chmod(0o755)
+    empty.touch()
+    words = "Nov 30 11:00:00 n1 pacemaker-controld[2]: notice: Result of start operation for ip"
+    other.write_text(f"{words} on n1: ok\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("fathom.clusters.local._LOGS", (str(empty), str(other)))
+    assert [len(one.events) for one in local_sources()] == [0, 1]

@@ -47,6 +47,8 @@ def local_sources(cluster: str = "cluster") -> list[Found]:
         last = (told.stderr or told.stdout).decode(errors="replace").strip().splitlines()
         raise ClusterError(f"crm_mon told nothing: {last[-1] if last else 'it printed nothing'}")
     found = [read_state(told.stdout, cluster)]
-    with suppress(ClusterError):
-        found += [read_source(Path(one), cluster) for one in _LOGS if Path(one).exists()]
+    for one in map(Path, _LOGS):
+        # One that was just rotated says nothing, and the other may.
+        with suppress(ClusterError):
+            found += [read_source(one, cluster)] if one.exists() else []
     return found
