@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fathom.errors import InvalidRequestError
@@ -44,7 +44,7 @@ def _may_hold_more() -> str | None:
     return "it may hold more than this LUN"
 
 
-def _name(record: dict[str, Any], part: str) -> str:
+def _name(record: dict[str, object], part: str) -> str:
     found = record.get(part)
     return str(found.get("name")) if isinstance(found, dict) else ""
 
@@ -293,7 +293,7 @@ class Ontap:
         if path is not None and self._has_initiator():
             self._rest.delete(f"{path}/{quote(self._initiator(), safe='')}")
 
-    def _maps(self) -> list[dict[str, Any]]:
+    def _maps(self) -> list[dict[str, object]]:
         lun, igroup = self.request.path, self.request.igroup or ""
         found = self._rest.records(
             _MAPS,
