@@ -273,6 +273,37 @@ def test_an_initiator_with_another_lun_could_not_be_removed(tmp_path: Path) -> N
     assert list(initiators.iterdir()) == []
 
 
+def test_the_kernel_s_target_wanted_a_secret_of_who_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new group of portals asks for one (``TA_AUTHENTICATION`` of the kernel is 1)."""
+    monkeypatch.setenv("FATHOM_CHAP_PASSWORD", "a secret of the lab")
+    make = Path.mkdir
+
+    def made(folder: Path, mode: int = 0o777, **more: bool) -> None:
+        make(folder, mode, **more)
+        # What the kernel puts into it.
+        if folder.name == "tpgt_1" or folder.parent.name == "acls":
+            for one in (folder / "attrib", folder / "auth", folder / "lun"):
+                make(one, exist_ok=True)
+            (folder / "attrib/authentication").write_text("1")
+
+    monkeypatch.setattr(Path, "mkdir", made)
+    for name, more, wanted in (("open", {}, "0"), ("closed", {"chap_user": "joe"}, "1")):
+        target, host = f"iqn.2026-11.org.lab:{name}", "iqn.2026-11.org.lab:host"
+        given = {"on": "lio", "target": target, "initiator": host, "size": "1M", "lun": 1}
+        path = str(tmp_path / f"{name}.img")
+        steps = Lio(request_from({**given, "path": path, **more}), root=tmp_path).steps()
+        group = tmp_path / "iscsi" / target / "tpgt_1"
+        (new_target,) = [one for one in steps if one.name.startswith("target")]
+        new_target.make()
+        make(group / "acls")
+        (access,) = [one for one in steps if one.name.startswith("access")]
+        access.make()
+        for folder in (group, group / "acls" / host):
+            assert (folder / "attrib/authentication").read_text() == wanted
+
+
 def test_an_initiator_was_left_whose_secret_is_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,10 +134,19 @@ class Lio:
     def _new_target(self) -> None:
         self._group.mkdir(parents=True)
         try:
+            # The kernel wants a secret of everybody, unless it is told otherwise.
+            self._ask_for_secret(self._group)
             (self._group / "enable").write_text("1")
         except OSError:
             self._drop_target()
             raise
+
+    def _ask_for_secret(self, folder: Path) -> None:
+        """Say whether who logs in has to prove who it is: to a target, or as one initiator."""
+        attribute = folder / "attrib/authentication"
+        # One of an initiator's own is there since Linux 5.19.
+        if attribute.exists():
+            attribute.write_text("0" if self.request.chap_user is None else "1")
 
     def _drop_target(self) -> None:
         _remove(self._group)
@@ -174,6 +183,7 @@ class Lio:
             with suppress(FileExistsError):
                 self._acl.mkdir()
                 made.append(self._acl)
+            self._ask_for_secret(self._acl)
             if user is not None:
                 (self._acl / "auth/userid").write_text(user)
                 (self._acl / "auth/password").write_text(secret)
