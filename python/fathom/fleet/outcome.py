@@ -135,7 +135,7 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     measured = [(one, one.measured) for one in parts if one.measured is not None]
     if not measured:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
-        raise FathomError(f"no host has measured anything ({lost})")
+        raise FathomError(f"no host has brought a result home ({lost}): run it again")
     texts = [(told.text, one.name, one.clock.offset_ns) for one, told in measured]
     longest_ns = max(told.longest_ns for _one, told in measured)
     with _no_collection():
