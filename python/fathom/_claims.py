@@ -172,12 +172,16 @@ class Doubt:
 
 @dataclass(frozen=True)
 class ToldRun:
-    """A run on which claims rest: how it was asked, and what speaks against its figures."""
+    """A run on which claims rest: how it was asked, and what speaks against its figures.
+
+    Of one with several time spans, all that is of the first.
+    """
 
     threads: int
     depth: int
     caching: str
     doubts: tuple[Doubt, ...] = ()
+    time_spans: int = 1
 
     @property
     def rules(self) -> list[str]:
@@ -202,6 +206,16 @@ class ToldRuns:
             if one.rule in rules and one.is_sure
         }
         return tuple(found.values())
+
+    def of_time_spans(self) -> tuple[Claim, ...]:
+        """Say of which time span the figures are, if a run has several."""
+        if all(one.time_spans == 1 for one in self.by_id.values()):
+            return ()
+        words = (
+            "The load has several time spans, and these are the figures of the first; fathom show "
+            "RUN has those of each."
+        )
+        return (Claim("time-spans", words),)
 
     def legend(self) -> list[Doubt]:
         """Return what each mark of a table of these runs means: the surest of each rule."""

@@ -50,6 +50,7 @@ DOORS = {
     "_result_rows.py": "the engine's result",
     "_stop.py": "the engine's result",
     "_tables.py": "the outcome of a sweep, as the store keeps it",
+    "_time_spans.py": "the engine's result",
     "result.py": "the engine's result",
     "request.py": "a request in its JSON form",
     "engine.py": "events of the engine, and what it explains",

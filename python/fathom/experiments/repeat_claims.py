@@ -30,13 +30,13 @@ class KnownRate(NamedTuple):
 def repeat_claims(
     rates: Sequence[tuple[int, float]], estimate: KnownRate, told: ToldRuns
 ) -> tuple[Claim, ...]:
-    """Return the headline: the rate of the runs, and what speaks against it.
+    """Return the headline, the rate of the runs with what speaks against it, and whose that is.
 
     ``rates`` are the IOPS of each run by its id in the store, ``estimate`` is that of their mean.
     """
     words = rate_sentence(len(rates), estimate).removesuffix(".")
     evidence = [told.evidence(run_id, "iops", rate, "IOPS") for run_id, rate in rates]
-    return (told.headline(words, words, evidence),)
+    return (told.headline(words, words, evidence), *told.of_time_spans())
 
 
 def rate_sentence(count: int, estimate: KnownRate) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom._asked import asked_load
 from fathom._claims import MARKS, Doubt, ToldRun, ToldRuns
+from fathom._time_spans import first_time_span
 from fathom.errors import FathomError
 from fathom.findings.observed import TargetEvidence, observe
 from fathom.findings.search import apply
@@ -49,11 +50,12 @@ def told_run(result: Result, run_id: int | None = None) -> ToldRun:
         depth=load.depth,
         caching=f"{asked['caching']}, write-through" if through else str(asked["caching"]),
         doubts=_doubts(result, run_id),
+        time_spans=len(result.raw["request"]["profile"]["time_spans"]),
     )
 
 
 def _doubts(result: Result, run_id: int | None) -> tuple[Doubt, ...]:
-    observed = observe(result, run_id, several=True)
+    observed = observe(first_time_span(result), run_id, several=True)
     if observed is None or result.raw["tool"]["name"] != OWN_TOOL:
         return ()
     found = apply(TargetEvidence("", [observed]))

@@ -131,8 +131,12 @@ TITLES = {
 
 
 def causes_of(result: Result) -> frozenset[str]:
-    """Return the kinds of the warnings that explain the figures of a result."""
-    return frozenset(one.kind for one in result.warnings) & EXPLAINED
+    """Return the kinds of the warnings that explain the figures of a result.
+
+    These are of its first time span, so that what befell another one explains nothing of them.
+    """
+    kinds = (one.kind for one in result.warnings if not one.time_span)
+    return frozenset(kinds) & EXPLAINED
 
 
 def disturbance_of(result: Result) -> str | None:

@@ -108,11 +108,21 @@ class Load:
 
 @dataclass(frozen=True)
 class Observed:
-    """One result with its load; ``run_id`` is None unless it is in the store."""
+    """One result with its load; ``run_id`` is None unless it is in the store.
+
+    Of a run of several time spans it is one of them: the ``time_span``-th, from 1, of ``whole``.
+    """
 
     load: Load
     result: Result
     run_id: int | None = None
+    time_span: int | None = None
+    whole: Result | None = None
+
+    @property
+    def run_key(self) -> int:
+        """The same for all time spans of a run, and for no other run."""
+        return id(self if self.whole is None else self.whole)
 
     @property
     def iops(self) -> float:
@@ -177,8 +187,13 @@ class TargetEvidence:
     def without(self, kinds: frozenset[str]) -> TargetEvidence:
         """Return it without the runs that have a warning of these kinds; it counts them."""
         kept = [one for one in self.observed if not one.warned & kinds]
-        count = self.left_out_count + len(self.observed) - len(kept)
-        return replace(self, observed=kept, left_out_count=count)
+        left_out = {one.run_key for one in self.observed} - {one.run_key for one in kept}
+        return replace(self, observed=kept, left_out_count=self.left_out_count + len(left_out))
+
+    @property
+    def judged_count(self) -> int:
+        """How many runs there are to judge, each with all of its time spans."""
+        return len({one.run_key for one in (*self.observed, *self.silent)})
 
     def warnings(self, *kinds: str) -> list[tuple[Observed, Warning_]]:
         """Return the engine's own warnings of these kinds, each with its run."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Literal
 
 from fathom._claims import CONFIDENCES
 from fathom._provenance import memory_bytes
+from fathom._time_spans import by_time_span
 from fathom.findings._weights import UNKNOWN
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
 from fathom.findings.rules import collected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fathom.result import Result
 
@@ -44,15 +46,12 @@ def find(
     """
     targets: dict[str, tuple[list[Observed], list[Observed]]] = {}
     paths: dict[str, str] = {}
-    for result, run_id in zip(results, chain(run_ids, repeat(None)), strict=False):
-        observed, silent = observe(result, run_id), unanswered(result, run_id)
-        if observed is not None or silent is not None:
-            path = result.raw["time_spans"][0]["targets"][0]["path"]
-            name = path if target is None else target
-            judged, unjudged = targets.setdefault(name, ([], []))
-            judged += [] if observed is None else [observed]
-            unjudged += [] if silent is None else [silent]
-            paths[name] = path
+    runs = zip(results, chain(run_ids, repeat(None)), strict=False)
+    for one in chain.from_iterable(_looked_at(result, run_id) for result, run_id in runs):
+        path = one.result.raw["time_spans"][0]["targets"][0]["path"]
+        name = path if target is None else target
+        targets.setdefault(name, ([], []))[0 if one.result.total.ios else 1].append(one)
+        paths[name] = path
     memory = memory_bytes()
     return [
         finding
@@ -61,6 +60,17 @@ def find(
             TargetEvidence(name, judged, memory, raid_level(paths[name]), unjudged), rules
         )
     ]
+
+
+def _looked_at(result: Result, run_id: int | None) -> Iterator[Observed]:
+    """Return each time span of a result that can be judged: its load is not that of the others."""
+    spans = by_time_span(result)
+    for number, span in enumerate(spans, start=1):
+        observed = observe(span, run_id) or unanswered(span, run_id)
+        if observed is not None and len(spans) > 1:
+            yield replace(observed, time_span=number, whole=result)
+        elif observed is not None:
+            yield observed
 
 
 def apply(evidence: TargetEvidence, rules: Sequence[Rule] = RULES) -> list[Finding]:
@@ -87,21 +97,28 @@ def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -
     cases: dict[str, dict[int, None]] = {}
     for one in ordered:
         ids = [run.run_id for run in one.runs if run.run_id is not None]
-        cases.setdefault(one.evidence, {}).update(dict.fromkeys(ids))
+        cases.setdefault(_evidence(one), {}).update(dict.fromkeys(ids))
     return Finding(
         rule=rule.name,
         title=_title(rule, ordered),
         target=evidence.target,
-        evidence=worst.evidence,
+        evidence=_evidence(worst),
         remedy=worst.remedy,
         confidence=worst.confidence,
         source=rule.source,
         cases=tuple(Case(words, tuple(ids)) for words, ids in cases.items()),
-        run_count=len({id(run) for one in ordered for run in one.runs}),
-        judged_count=len(evidence.observed) + len(evidence.silent),
+        run_count=len({run.run_key for one in ordered for run in one.runs}),
+        judged_count=evidence.judged_count,
         left_out_count=evidence.left_out_count,
         shown=_shown(ordered) if len(cases) > 1 else "",
     )
+
+
+def _evidence(noticed: Noticed) -> str:
+    """Return the evidence, with the time span of which it is, where its run has several."""
+    spans = {run.time_span for run in noticed.runs}
+    number = spans.pop() if len(spans) == 1 else None
+    return noticed.evidence if number is None else f"Time span {number}: {noticed.evidence}"
 
 
 def _shown(ordered: Sequence[Noticed]) -> Literal["", "worst", "surest"]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fathom import Direction, Latency, Result, TimeSpan
     from fathom.hosts import HostFigures
+    from fathom.result import Warning_
     from fathom.store import RunSummary
 
 __all__ = [
@@ -120,9 +121,17 @@ def show_result(result: Result) -> None:
             told = plain_text(f" {lost_sentence(host, hosts)}")
             terminal.print(plain_text("Warning:", style="bold") + told, soft_wrap=True)
     for warning in result.warnings:
-        about = f" {warning.target}:" if warning.target else ""
+        about = _about(warning, len(result.time_spans))
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
         terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
+
+
+def _about(warning: Warning_, spans: int) -> str:
+    """Return what a warning is about: its time span, if there are several, and its target."""
+    is_of_one = warning.time_span is not None and spans > 1
+    span = f"time span {(warning.time_span or 0) + 1}" if is_of_one else ""
+    words = ", ".join(filter(None, (span, warning.target)))
+    return f" {words}:" if words else ""
 
 
 def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
@@ -218,7 +227,10 @@ def _run_cells(run: RunSummary) -> list[str]:
 
 
 def load_words(columns: Mapping[str, object]) -> str:
-    """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known."""
+    """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known.
+
+    Of several time spans it is the first, of which the figures beside it are.
+    """
     words: dict[str, Callable[[Any], str]] = {
         "block_bytes": block_words,
         "random_percent": lambda share: {0: "seq", 100: "rand"}.get(share, f"rand{share:g}"),
@@ -227,7 +239,9 @@ def load_words(columns: Mapping[str, object]) -> str:
         "outstanding_per_thread": "o{}".format,
     }
     known = [(look, columns[name]) for name, look in words.items()]
-    return " ".join(look(value) for look, value in known if value is not None)
+    load = " ".join(look(value) for look, value in known if value is not None)
+    spans = columns.get("time_span_count")
+    return f"{load} (1 of {spans} time spans)" if isinstance(spans, int) and spans > 1 else load
 
 
 def _number(value: float | None, digits: int, unit: float = 1) -> str:

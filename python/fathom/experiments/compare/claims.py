@@ -96,7 +96,8 @@ def compare_claims(
         )
         for name in found.metrics
     ]
-    return (*claims, *(Claim(key, text) for key, text in _rest(found)))
+    rest = (Claim(key, text) for key, text in _rest(found))
+    return (*claims, *told.of_time_spans(), *rest)
 
 
 def _headline(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom import store as stores
 from fathom._tails import are_few
+from fathom._time_spans import by_time_span
 from fathom.report.collect._loads import asked_settings
 from fathom.report.material import Family, Point, ReportedRun
 from fathom.units import block_words
@@ -24,10 +26,26 @@ __all__ = [
     "point_of_row",
     "run_of_result",
     "run_of_stored",
+    "time_spans_of_run",
 ]
 
 _QUANTILES = ("mean", "p50", "p95", "p99", "p999")
 _LEAST_FAMILY = 2
+_FIGURES = ("read_", "write_", "total_", "sync_")
+_OF_A_TIME_SPAN = frozenset(
+    {
+        "block_bytes",
+        "bytes",
+        "cpu_percent",
+        "ios",
+        "measured_s",
+        "outcome",
+        "outstanding_per_thread",
+        "random_percent",
+        "thread_count",
+        "time_span_count",
+    }
+)
 
 
 def load_words(row: Mapping[str, Any]) -> str:
@@ -131,6 +149,41 @@ def run_of_result(result: Result, label: str) -> ReportedRun:
         beneath=targets,
         asked=asked_settings(result.raw["request"]),
     )
+
+
+def time_spans_of_run(run: ReportedRun) -> list[ReportedRun]:
+    """Return each time span of a run as a run by itself, with its own load and figures."""
+    spans = by_time_span(run.result)
+    if len(spans) == 1:
+        return [run]
+    return [_time_span_of(run, one, number) for number, one in enumerate(spans, start=1)]
+
+
+def _time_span_of(run: ReportedRun, span: Result, number: int) -> ReportedRun:
+    row = stores.run_row(span, (), "", ())
+    words = f"{run.facts.get('label') or load_words(row)}, time span {number}"
+    known = {one["path"]: one for one in run.beneath}
+    plain = [
+        {name: one[name] for name in ("path", "kind", "size_bytes")}
+        for one in span.raw["time_spans"][0]["targets"]
+    ]
+    # What the run has of these is of its first time span.
+    facts = {name: one for name, one in run.facts.items() if not _is_of_a_time_span(name)}
+    facts |= {name: one for name, one in row.items() if _is_of_a_time_span(name)}
+    return replace(
+        run,
+        label=words,
+        result=span,
+        point=point_of_row(facts, words),
+        facts=facts,
+        beneath=[known.get(one["path"], one) for one in plain],
+        asked=asked_settings(span.raw["request"]),
+    )
+
+
+def _is_of_a_time_span(column: str) -> bool:
+    """Whether a column of a run's summary may differ from one time span to the other."""
+    return column in _OF_A_TIME_SPAN or column.startswith(_FIGURES)
 
 
 def families_of(points: Iterable[tuple[Mapping[str, str], Point]]) -> tuple[Family, ...]:

@@ -18,7 +18,7 @@ from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
 from fathom.metrics import interval_series
 from fathom.report._words import time_words, with_micro
-from fathom.report.collect._points import carried_tails_ns, families_of
+from fathom.report.collect._points import carried_tails_ns, families_of, time_spans_of_run
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.runners import OWN_TOOL
 from fathom.stats.snia import WINDOW_ROUNDS
@@ -192,8 +192,13 @@ def is_judged(runs: Sequence[ReportedRun]) -> bool:
 
 
 def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
-    """Return the side of one run, or of several that nobody planned together."""
-    runs = _told_apart([_with_marks(one) for one in runs])
+    """Return the side of one run, or of several that nobody planned together.
+
+    Each time span of a run has figures of its own, and a row.
+    """
+    whole = runs
+    spans = [span for run in runs for span in time_spans_of_run(run)]
+    runs = _told_apart([_with_marks(one) for one in spans])
     first = runs[0]
     claims = [_run_claim(one) for one in runs]
     told = tuple(
@@ -204,8 +209,8 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         name=name,
         verb="run",
         verdict=verdict,
-        numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs),
-        advice=advice_of(runs),
+        numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs, len(whole)),
+        advice=advice_of(whole),
         runs=tuple(runs),
         is_judged=is_judged(runs),
         tool=tool_of(runs),
@@ -320,8 +325,11 @@ def _time_number(label: str, time_ns: float | None) -> KeyNumber:
     return KeyNumber(label, "not measured" if time_ns is None else time_words(time_ns), time_ns)
 
 
-def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
-    """Return the best of the figures that are a device's; where none is, of all, and so named."""
+def _best_numbers(runs: Sequence[ReportedRun], count: int) -> tuple[KeyNumber, ...]:
+    """Return the best of the figures that are a device's; where none is, of all, and so named.
+
+    ``count`` is how many runs there were, each with one time span or several.
+    """
     own = [one.point for one in runs if not doubts_of(one.marks)[1]]
     points = own or [one.point for one in runs]
     of = "" if len(own) == len(runs) else OTHERS_LEFT_OUT if own else NOT_THE_DEVICES
@@ -336,7 +344,7 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
     )
     return (
         *(replace(one, conditions=of) for one in numbers),
-        KeyNumber("Runs", f"{len(runs)}", len(runs)),
+        KeyNumber("Runs", f"{count}", count),
     )
 
 
@@ -405,7 +413,8 @@ def _repeat_sentences(
     names = ("mean", "low", "high", "confidence")
     known = KnownRate(*(found["estimate"][name] for name in names))
     first = str(claims[0]["text"]) if claims else rate_sentence(len(runs), known)
-    more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
+    more = [str(one["text"]) for one in (claims or ())[1:]]
+    more += [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
     # Older versions judged fewer rounds than the rules look at.
     if len(runs) >= WINDOW_ROUNDS:
         more += _steady_sentences(outcome, len(runs))

@@ -157,8 +157,16 @@ def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]
     found = [run_of_stored(store.runs.get(one)) for one in store.baselines.run_ids(reference)]
     if not found:
         raise ReportError(f"{reference} has no runs")
-    name = found[0].label if len(found) == 1 else reference
+    name = _name_of(found, reference)
     return [runs_side(name, found)], _began(found)
+
+
+def _name_of(runs: Sequence[ReportedRun], reference: str) -> str:
+    """Return what runs are called together: one of one load by that."""
+    if len(runs) > 1:
+        return reference
+    is_of_one_load = len(runs[0].result.time_spans) <= 1 or runs[0].facts.get("label")
+    return runs[0].label if is_of_one_load else _origin(reference, ())
 
 
 def _is_in(store: Store | None, reference: str) -> bool:
