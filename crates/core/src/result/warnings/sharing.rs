@@ -30,12 +30,15 @@ fn shared_blocks(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warni
     let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
     let fair_bytes = range_bytes / (walks.len() as u64).max(1);
     let near_bytes = NEAR_BYTES.min(fair_bytes / 2).max(1);
-    let behind = |two: &[Walk]| {
-        let distance = two[1].start_bytes - two[0].start_bytes;
-        let reached = two[0].length_bytes > distance;
-        (reached && distance < near_bytes).then_some(distance)
+    // The next thread ahead that comes to the same places.
+    let behind = |at: usize| {
+        let distances =
+            walks[..at].iter().rev().map(|one| (one, walks[at].start_bytes - one.start_bytes));
+        let (one, distance) =
+            distances.into_iter().find(|&(_, distance)| meet(target, distance))?;
+        (one.length_bytes > distance && distance < near_bytes).then_some(distance)
     };
-    let distances: Vec<u64> = walks.windows(2).filter_map(behind).collect();
+    let distances: Vec<u64> = (0..walks.len()).filter_map(behind).collect();
     let evidence = format!(
         "{} of {} threads read sequentially what another thread, starting at most {} away, read \
          as well, so that a cache may have served them",
@@ -46,6 +49,19 @@ fn shared_blocks(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warni
     let remedy = remedy(seen, target, fair_bytes);
     let warning = seen.warning(WarningKind::SharedSequentialBlocks, evidence, remedy);
     Some(seen.about(target, warning))
+}
+
+/// Whether two walks whose starts are so far apart come to the same bytes. A stride leaves gaps, in which
+/// another thread may read, and each walk keeps its places of the stride from pass to pass; one of several
+/// sizes comes to any place.
+fn meet(target: &TargetPlan, distance_bytes: u64) -> bool {
+    if target.mix.as_ref().is_some_and(|mix| mix.read.sizes.len() > 1) {
+        return true;
+    }
+    let step_bytes = target.offsets.align_bytes.max(1);
+    let ahead_bytes = distance_bytes % step_bytes;
+    let block_bytes = target.offsets.block_bytes;
+    ahead_bytes < block_bytes || step_bytes - ahead_bytes < block_bytes
 }
 
 /// The walks of the threads that read the target.

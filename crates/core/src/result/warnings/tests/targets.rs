@@ -295,3 +295,24 @@ fn a_stride_was_advised_that_another_target_has_no_room_for() {
     has(&remedy, &["-si"]);
     lacks(&remedy, "-T");
 }
+
+/// -b4K -s8K -T4K reads each block once, and was said to read what another thread read as well.
+#[test]
+fn threads_in_the_gaps_of_a_stride_were_said_to_read_blocks_of_each_other() {
+    let strided = |blocks_apart: u64, part: u64| {
+        let mut case = Case::new(4);
+        let offsets = &mut case.target().offsets;
+        (offsets.order, offsets.align_bytes) = (Order::Sequential, 4 * offsets.block_bytes);
+        let apart = blocks_apart * offsets.block_bytes / part;
+        for (index, thread) in (0..).zip(&mut case.plan.spans[0].threads) {
+            thread.assignments[0].start_bytes = index * apart;
+        }
+        case
+    };
+    assert_eq!(strided(1, 1).all(), []);
+    assert_eq!(strided(5, 1).all(), []);
+    let evidence = |case: &Case| case.only(WarningKind::SharedSequentialBlocks).evidence.clone();
+    has(&evidence(&strided(2, 1)), &["2 of 4 threads"]);
+    has(&evidence(&strided(1, 2)), &["3 of 4 threads"]);
+    has(&evidence(&strided(4, 1)), &["3 of 4 threads"]);
+}
