@@ -189,6 +189,18 @@ pub struct TargetPlan {
 }
 
 impl TargetPlan {
+    /// Which offsets its reads go to: those of all I/Os, unless reads have an order or a range of their own.
+    #[must_use]
+    pub fn read_offsets(&self) -> &OffsetPlan {
+        self.mix.as_ref().map_or(&self.offsets, |mix| &mix.read.offsets)
+    }
+
+    /// The same of its writes and trims.
+    #[must_use]
+    pub fn write_offsets(&self) -> &OffsetPlan {
+        self.mix.as_ref().map_or(&self.offsets, |mix| &mix.write.offsets)
+    }
+
     /// The path that is opened, or the address.
     #[must_use]
     pub fn path(&self) -> &Path {

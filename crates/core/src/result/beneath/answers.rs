@@ -135,7 +135,7 @@ impl Case<'_> {
     fn reads_at_random(&self, target: usize) -> bool {
         let plan = self.plan.targets.get(target);
         let is_read = Flow::of(self.origin_of(target).asked, "reads").ios > 0;
-        !is_read || plan.is_some_and(|plan| plan.offsets.order == Order::Random)
+        !is_read || plan.is_some_and(|plan| plan.read_offsets().order == Order::Random)
     }
 
     /// Whether the page cache may answer reads of a target: that of the target itself, or of a file that a

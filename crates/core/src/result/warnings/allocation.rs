@@ -26,7 +26,8 @@ pub(super) fn warnings(
     let is_written =
         |target: &TargetPlan| target.write_percent > 0 && target.kind == TargetKind::File;
     let mut warnings = Vec::new();
-    for (target, range) in not_seen(span, seen, is_written) {
+    let written = |target| is_written(target).then(|| target.write_offsets());
+    for (target, range) in not_seen(span, seen, written) {
         let doing = format!("look at which blocks '{}' has", target.name);
         let backing = within(sink, doing, || backing(target, range.clone()).ok().flatten());
         warnings.extend(backing.and_then(|found| warning(span, target, &range, found)));

@@ -30,7 +30,8 @@ fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
     let index = origin.target as usize;
     let target = seen.span.targets.get(index)?;
     let read_bytes = origin.asked.read_bytes as f64;
-    let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let offsets = target.read_offsets();
+    let range_bytes = offsets.end_bytes.saturating_sub(offsets.base_bytes);
     if read_bytes == 0.0 || range_bytes == 0 || !origin.answered_by.is_device() {
         return None;
     }

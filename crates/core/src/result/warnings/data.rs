@@ -37,7 +37,7 @@ pub(super) fn warnings(
 ) -> Vec<Warning> {
     let is_read = |target: &TargetPlan| target.write_percent < 100 && target.kind.is_local();
     let mut warnings = Vec::new();
-    for (target, range) in not_seen(span, seen, is_read) {
+    for (target, range) in not_seen(span, seen, |one| is_read(one).then(|| one.read_offsets())) {
         let made = is_made(plan, target.path());
         let found = Found { target, range, made, span: number(span.index) };
         let doing = format!("look at what '{}' holds", target.name);

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::guard::is_untouched;
 use crate::measure::EventSink;
-use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+use crate::plan::{OffsetPlan, Plan, SpanPlan, TargetKind, TargetPlan};
 pub use blocks::allocated;
 pub use caching::{CachedTargets, TargetResidency, cached_targets, residency};
 pub use cpus::cpus;
@@ -76,19 +76,20 @@ fn of_span(plan: &Plan, span: &SpanPlan, looked: &mut Looked, sink: EventSink<'_
     warnings
 }
 
-/// The stretches of a time span's targets that are in question and that nobody looked at yet. They count as
-/// looked at from now on.
+/// The stretches of a time span's targets that are in question and that nobody looked at yet: those of the
+/// offsets that `of` gives, of the targets of which it gives any. They count as looked at from now on.
 fn not_seen<'a>(
     span: &'a SpanPlan,
     seen: &mut SeenRanges,
-    is_in_question: impl Fn(&TargetPlan) -> bool,
+    of: impl Fn(&'a TargetPlan) -> Option<&'a OffsetPlan>,
 ) -> Vec<(&'a TargetPlan, Range<u64>)> {
     let mut found = Vec::new();
     for (index, target) in span.targets.iter().enumerate() {
-        let range = target.offsets.base_bytes..target.offsets.end_bytes;
+        let Some(offsets) = of(target) else { continue };
+        let range = offsets.base_bytes..offsets.end_bytes;
         let key = (target.path().to_owned(), range.clone());
         let is_used = !range.is_empty() && !is_untouched(span, index);
-        if is_in_question(target) && is_used && !seen.contains(&key) {
+        if is_used && !seen.contains(&key) {
             found.push((target, range));
             seen.push(key);
         }

@@ -3,7 +3,7 @@
 use super::super::{Warning, WarningKind};
 use super::Seen;
 use super::words::{either, size};
-use crate::plan::{Order, TargetPlan};
+use crate::plan::{OffsetPlan, Order, TargetPlan};
 use crate::units::MIB;
 
 /// What one thread read this recently, the cache of any drive may still hold for the next.
@@ -12,7 +12,7 @@ const NEAR_BYTES: u64 = 16 * MIB;
 /// Doubts about sequential readers that follow one another closely.
 pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     let sequential = |(_, target): &(usize, &TargetPlan)| {
-        matches!(target.offsets.order, Order::Sequential | Order::SameOffset)
+        matches!(target.read_offsets().order, Order::Sequential | Order::SameOffset)
     };
     let found = seen.real_targets().filter(sequential);
     found.filter_map(|(index, target)| shared_blocks(seen, index, target)).collect()
@@ -27,7 +27,8 @@ struct Walk {
 fn shared_blocks(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {
     let mut walks = walks(seen, index, target);
     walks.sort_unstable_by_key(|walk| walk.start_bytes);
-    let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let offsets = target.read_offsets();
+    let range_bytes = offsets.end_bytes.saturating_sub(offsets.base_bytes);
     let fair_bytes = range_bytes / (walks.len() as u64).max(1);
     let near_bytes = NEAR_BYTES.min(fair_bytes / 2).max(1);
     // The next thread ahead that comes to the same places.
@@ -58,9 +59,9 @@ fn meet(target: &TargetPlan, distance_bytes: u64) -> bool {
     if target.mix.as_ref().is_some_and(|mix| mix.read.sizes.len() > 1) {
         return true;
     }
-    let step_bytes = target.offsets.align_bytes.max(1);
+    let &OffsetPlan { align_bytes, block_bytes, .. } = target.read_offsets();
+    let step_bytes = align_bytes.max(1);
     let ahead_bytes = distance_bytes % step_bytes;
-    let block_bytes = target.offsets.block_bytes;
     ahead_bytes < block_bytes || step_bytes - ahead_bytes < block_bytes
 }
 
@@ -72,10 +73,12 @@ fn walks(seen: &Seen, index: usize, target: &TargetPlan) -> Vec<Walk> {
             seen.span.threads.iter().find(|plan| super::number(plan.index) == thread.index);
         let assignment =
             planned.and_then(|plan| plan.assignments.iter().find(|use_of| use_of.target == index));
-        let ios = used.read.ios + used.write.ios;
+        // Reads with offsets of their own walk by themselves.
+        let is_alone = target.mix.as_ref().is_some_and(|mix| mix.separate);
+        let ios = used.read.ios + if is_alone { 0 } else { used.write.ios };
         walks.extend(assignment.map(|assignment| Walk {
             start_bytes: assignment.start_bytes,
-            length_bytes: ios.saturating_mul(target.offsets.align_bytes),
+            length_bytes: ios.saturating_mul(target.read_offsets().align_bytes),
         }));
     }
     walks
@@ -83,8 +86,10 @@ fn walks(seen: &Seen, index: usize, target: &TargetPlan) -> Vec<Walk> {
 
 /// A stride is that of all targets: one that another is too small for would be refused.
 fn remedy(seen: &Seen, target: &TargetPlan, fair_bytes: u64) -> String {
-    let mut remedies = vec!["let the threads share one position (-si)".to_owned()];
-    let block_bytes = target.offsets.block_bytes.max(1);
+    let has_own_order = target.mix.as_ref().is_some_and(|mix| mix.separate);
+    let option = if has_own_order { "--read-pattern=interlocked" } else { "-si" };
+    let mut remedies = vec![format!("let the threads share one position ({option})")];
+    let block_bytes = target.read_offsets().block_bytes.max(1);
     let stride_bytes = fair_bytes / block_bytes * block_bytes;
     if stride_bytes > 0 && seen.real_targets().all(|one| has_room(seen, one, stride_bytes)) {
         remedies.push(format!("start each in a part of its own (-T{stride_bytes})"));
@@ -96,8 +101,9 @@ fn remedy(seen: &Seen, target: &TargetPlan, fair_bytes: u64) -> String {
 fn has_room(seen: &Seen, (index, target): (usize, &TargetPlan), stride_bytes: u64) -> bool {
     let used = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
     let threads = used.filter(|assignment| assignment.target == index).count() as u64;
-    let offsets = &target.offsets;
     let last_bytes = stride_bytes.saturating_mul(threads.saturating_sub(1));
-    last_bytes.saturating_add(offsets.block_bytes)
-        <= offsets.end_bytes.saturating_sub(offsets.base_bytes)
+    [target.read_offsets(), target.write_offsets()].into_iter().all(|offsets| {
+        let room_bytes = offsets.end_bytes.saturating_sub(offsets.base_bytes);
+        last_bytes.saturating_add(offsets.block_bytes) <= room_bytes
+    })
 }

@@ -316,3 +316,54 @@ fn threads_in_the_gaps_of_a_stride_were_said_to_read_blocks_of_each_other() {
     has(&evidence(&strided(1, 2)), &["3 of 4 threads"]);
     has(&evidence(&strided(4, 1)), &["3 of 4 threads"]);
 }
+
+/// Reads and writes with an order and a range of their own, of two threads.
+fn separate(read: OffsetPlan, write: OffsetPlan) -> MixPlan {
+    let stream = |offsets| StreamPlan { offsets, sizes: Vec::new() };
+    MixPlan {
+        exact: true,
+        trim_percent: 0,
+        sync: None,
+        separate: true,
+        read: stream(read),
+        write: stream(write),
+    }
+}
+
+/// --read-pattern=random of two threads was said to read in order, and --read-pattern=sequential of a random
+/// load was not.
+#[test]
+fn reads_were_said_to_share_blocks_by_the_order_of_all_and_not_by_their_own() {
+    let mut case = Case::new(2);
+    let random = case.target().offsets.clone();
+    let walk = OffsetPlan { order: Order::Sequential, ..random.clone() };
+    case.target().offsets = walk.clone();
+    case.target().mix = Some(separate(random.clone(), walk.clone()));
+    assert_eq!(case.all(), []);
+    case.target().offsets = random.clone();
+    case.target().mix = Some(separate(walk, random));
+    let found = case.only(WarningKind::SharedSequentialBlocks);
+    has(&found.evidence, &["1 of 2 threads"]);
+    has(&found.remedy, &["--read-pattern=interlocked"]);
+}
+
+/// Of reads and writes in the half of a file that has data, half was said to lie in holes.
+#[test]
+fn holes_were_looked_for_where_neither_reads_nor_writes_go() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB / 2, 7);
+    case.target().write_percent = 50;
+    let whole = case.target().offsets.clone();
+    let first = OffsetPlan { end_bytes: MIB / 2, ..whole.clone() };
+    let second = OffsetPlan { base_bytes: MIB / 2, ..whole };
+    case.target().mix = Some(separate(first.clone(), first.clone()));
+    assert_eq!(before(&case.plan), []);
+    case.target().mix = Some(separate(first.clone(), second.clone()));
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::AllocatingWrites]);
+    has(&found[0].evidence, &["100.0 % of the 512 KiB"]);
+    case.target().mix = Some(separate(second, first));
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["100.0 % of the 512 KiB"]);
+}
