@@ -9,7 +9,7 @@ use super::super::totals::{Kind, of_span};
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
 use super::causes::with_outside;
-use super::words::{count, quoted, ranges};
+use super::words::{are_served, count, quoted, ranges};
 use crate::measure::InFlight;
 use crate::units::NANOS_PER_SEC;
 use slots::{Alike, OLD_NS, Part, Span};
@@ -144,13 +144,19 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
     let names: Vec<&str> =
         found.targets().into_iter().filter_map(|target| name(seen, target)).collect();
     let evidence = evidence(&found, &names) + &with_ages(seen, &found);
-    let remedy = "read their latencies as at least so long, find what stalls the target (kernel log), and \
-                  measure for longer (-d), so that the stall ends within the measured time";
-    let (evidence, remedy) = if found.is_of_all() {
-        with_outside(seen, evidence, remedy)
+    let stalled: BTreeSet<u32> = found.stalled.iter().map(|part| part.target).collect();
+    let targets = stalled.into_iter().filter_map(|one| seen.span.targets.get(one as usize));
+    let what = if are_served(targets) {
+        "the server or the way to it (its log)"
     } else {
-        (evidence, remedy.to_owned())
+        "the target (kernel log)"
     };
+    let remedy = format!(
+        "read their latencies as at least so long, find what stalls {what}, and measure for longer (-d), so \
+         that the stall ends within the measured time"
+    );
+    let (evidence, remedy) =
+        if found.is_of_all() { with_outside(seen, evidence, &remedy) } else { (evidence, remedy) };
     let target = if let [one] = names[..] { Some(one.to_owned()) } else { None };
     Some(Warning { target, ..seen.warning(WarningKind::StalledAtEnd, evidence, remedy) })
 }

@@ -3,7 +3,7 @@
 
 use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Outcome, Warning, WarningKind};
-use super::words::count;
+use super::words::{are_served, count};
 use super::{Seen, at_end, faults};
 use crate::units::NANOS_PER_SEC;
 
@@ -44,11 +44,18 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         "no I/O completed in the {:.2} s of the measured time",
         seconds(seen.measured.measured_ns)
     );
-    let mut remedy = "look whether the target answers (kernel log), or measure for longer (-d)";
+    let are_served = are_served(&seen.span.targets);
+    let mut remedy = if are_served {
+        "look whether the server and the way to it answer, or measure for longer (-d)"
+    } else {
+        "look whether the target answers (kernel log), or measure for longer (-d)"
+    };
     if sum.errors > 0 {
         evidence.push_str(&format!("; {} failed", count(sum.errors, "I/O")));
         remedy = if full_ios(seen) == sum.errors {
             "make room where the targets lie (a full file system or a thin volume)"
+        } else if are_served {
+            "look for the target's errors in the log of its server"
         } else {
             "look for the target's errors in the kernel's log"
         };

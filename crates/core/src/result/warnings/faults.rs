@@ -1,7 +1,7 @@
 //! What went wrong while measuring: failed and short I/O, a lesser backend, an early end.
 
 use super::super::{Outcome, Warning, WarningKind};
-use super::words::{count, grouped, list};
+use super::words::{are_served, count, grouped, list};
 use super::{Counts, Seen};
 use crate::errors::Kind;
 use crate::plan::TargetPlan;
@@ -48,7 +48,9 @@ fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
             format!(", {} of them as there was no room left (ENOSPC)", grouped(full))
         },
     );
-    let remedy = if full == 0 {
+    let remedy = if full == 0 && are_served([target]) {
+        "look for its errors in the log of its server, and repair or replace what that serves"
+    } else if full == 0 {
         "look for the target's errors in the kernel's log, and repair or replace it"
     } else {
         "make room where it lies (a full file system or a thin volume), write the whole range once (-w100 -Zr), and run it again"
@@ -64,9 +66,14 @@ fn failed_ios(counts: &Counts) -> Vec<String> {
     };
     let mut found = Vec::new();
     if counts.read_errors + counts.write_errors > 0 {
-        let reads = part(counts.read_errors, counts.read_ios, "reads");
-        let writes = part(counts.write_errors, counts.write_ios, "writes");
-        found.push(format!("{reads} and {writes}"));
+        let both = [
+            (counts.read_errors, counts.read_ios, "reads"),
+            (counts.write_errors, counts.write_ios, "writes"),
+        ];
+        // Of what the load did not do, none failed.
+        let done = both.into_iter().filter(|&(errors, ios, _)| errors + ios > 0);
+        let words: Vec<String> = done.map(|(errors, ios, what)| part(errors, ios, what)).collect();
+        found.push(words.join(" and "));
     }
     if counts.sync_errors > 0 {
         found.push(part(counts.sync_errors, counts.sync_ios, "syncs"));

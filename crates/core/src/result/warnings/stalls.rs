@@ -2,7 +2,7 @@
 
 use super::super::{Warning, WarningKind};
 use super::causes::{outside, with_outside};
-use super::words::quoted;
+use super::words::{are_served, quoted};
 use super::{Seen, at_end, number};
 use crate::beneath::Stall;
 use crate::plan::{Assignment, TargetPlan, ThreadPlan};
@@ -26,9 +26,17 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
         seconds(longest.from_ns),
         more(seen, &stalls),
     );
-    let mut remedy =
+    let is_served = if targets.is_empty() {
+        are_served(&seen.span.targets)
+    } else {
+        are_served(targets.iter().copied())
+    };
+    let mut remedy = if is_served {
+        "look for what stalled the server or the way to it at that time (its log, its other users)"
+    } else {
         "look for what stalled the target at that time (kernel log, other users of the device)"
-            .to_owned();
+    }
+    .to_owned();
     if !seen.span.measure_latency {
         remedy.push_str(", and measure with -L to see it in the latencies");
     }

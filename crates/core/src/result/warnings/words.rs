@@ -1,5 +1,6 @@
 //! Numbers and names in sentences.
 
+use crate::plan::TargetPlan;
 use crate::units::{GIB, KIB, MIB, TIB};
 
 /// More targets are not named in a sentence.
@@ -76,6 +77,12 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
 /// Alternatives in a sentence.
 pub(super) fn either(remedies: &[String]) -> String {
     remedies.join(", or ")
+}
+
+/// Whether all of these targets are served by other hosts: then no log of this one tells what ails them.
+pub(super) fn are_served<'a>(targets: impl IntoIterator<Item = &'a TargetPlan>) -> bool {
+    let mut targets = targets.into_iter().peekable();
+    targets.peek().is_some() && targets.all(|one| one.location.served().is_some())
 }
 
 #[cfg(test)]

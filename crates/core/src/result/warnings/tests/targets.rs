@@ -367,3 +367,19 @@ fn holes_were_looked_for_where_neither_reads_nor_writes_go() {
     assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
     has(&found[0].evidence, &["100.0 % of the 512 KiB"]);
 }
+
+/// Of errors of an NBD server one was sent to the kernel's log, which has none of them.
+#[test]
+fn what_a_server_fails_at_was_to_be_looked_for_in_the_log_of_this_kernel() {
+    let mut case = Case::new(1);
+    case.used(0).read.errors = 3;
+    let found = case.only(WarningKind::IoErrors);
+    has(&found.remedy, &["kernel's log"]);
+    has(&found.evidence, &["reads failed"]);
+    lacks(&found.evidence, "writes");
+    let address = "nbd://localhost:10809/";
+    case.target().location = Location::named(address, std::time::Duration::from_secs(1));
+    let found = case.only(WarningKind::IoErrors);
+    has(&found.remedy, &["log of its server"]);
+    lacks(&found.remedy, "kernel");
+}
