@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from dataclasses import dataclass, fields, replace
@@ -65,8 +66,10 @@ class Load:
     by its range, stride, alignment, order and starts: of hosts that split it, all together.
     ``block_bytes`` and ``random_percent`` are means where reads and writes differ in them
     (``reads``, ``writes``), or sizes are mixed.
-    ``hosts`` is how many measured to the end, each with all these threads. ``place``, ``of_writes``
-    and ``other`` are all else that shapes it (``_asked.Shape``), to compare it with others.
+    ``targets`` is of how many targets: of several, ``together`` is what all keep outstanding, and
+    the rest is of the first. ``hosts`` is how many measured to the end, each with all these
+    threads. ``place``, ``of_writes`` and ``other`` are all else that shapes it (``_asked.Shape``),
+    to compare it with others.
     """
 
     block_bytes: int
@@ -84,11 +87,13 @@ class Load:
     place: str
     of_writes: str
     other: str
+    targets: int = 1
+    together: int = 0
 
     @property
     def outstanding(self) -> int:
         """I/Os that all threads keep outstanding together."""
-        return self.threads * self.depth
+        return self.together or self.threads * self.depth
 
     @property
     def where(self) -> str:
@@ -97,6 +102,8 @@ class Load:
 
     def words(self) -> str:
         """Return the load in a few words."""
+        if self.targets > 1:
+            return f"I/O on {self.targets} targets"
         percent = round(self.write_percent)
         if percent in (0, 100):
             return self.writes.words("writes") if percent else self.reads.words("reads")
@@ -268,6 +275,8 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
     if len(spans[0]["targets"]) != 1 and not several:
         return None
     asked = spans[0]["targets"][0]
+    # What is asked of the other targets makes another load, too.
+    others = json.dumps(spans[0]["targets"][1:], sort_keys=True) if spans[0]["targets"][1:] else ""
     shape, numbers = shape_of(result.raw["request"]), asked_load(result.raw["request"])
     return Load(
         block_bytes=numbers.block_bytes,
@@ -284,8 +293,22 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         writes=way_of(asked, "write"),
         place=shape.place,
         of_writes=shape.of_writes,
-        other=shape.other,
+        other=shape.other + others,
+        targets=len(spans[0]["targets"]),
+        together=_together(result),
     )
+
+
+def _together(result: Result) -> int:
+    """Return what all threads keep outstanding on several targets; 0 of a single one."""
+    span = result.raw["request"]["profile"]["time_spans"][0]
+    targets, threads = span["targets"], int(span["thread_count"])
+    if len(targets) == 1:
+        return 0
+    pooled = pooled_depth(span)
+    if pooled:
+        return threads * pooled
+    return sum((threads or int(one["threads"])) * int(one["outstanding"]) for one in targets)
 
 
 def _serves_one_at_a_time(result: Result) -> bool:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Literal
 
-from fathom._claims import CONFIDENCES
+from fathom._claims import CONFIDENCES, MARKS
 from fathom._provenance import memory_bytes
 from fathom._time_spans import by_time_span
 from fathom.findings._weights import UNKNOWN
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
 from fathom.findings.rules import collected
+from fathom.units import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "apply", "find"]
 
+_MOST_NAMES = 4
 
 RULES: tuple[Rule, ...] = collected()
 
@@ -31,8 +33,12 @@ def find(
     *,
     rules: Sequence[Rule] = RULES,
     target: str | None = None,
+    several: bool = False,
 ) -> list[Finding]:
     """Return the findings of results of any targets; those of several targets are left out.
+
+    With ``several`` these are judged, too, under the names of all: only by what speaks against
+    their figures, as no storage can be told from several together.
 
     Of each target a rule gives one finding at most. ``run_ids`` are those of the results. ``rules``
     are Fathom's, or those of your own: ``(*RULES, mine)``.
@@ -45,28 +51,36 @@ def find(
     Asks this machine for its memory, and for the array that a target lies on.
     """
     targets: dict[str, tuple[list[Observed], list[Observed]]] = {}
-    paths: dict[str, str] = {}
+    paths: dict[str, list[str]] = {}
     runs = zip(results, chain(run_ids, repeat(None)), strict=False)
-    for one in chain.from_iterable(_looked_at(result, run_id) for result, run_id in runs):
-        path = one.result.raw["time_spans"][0]["targets"][0]["path"]
-        name = path if target is None else target
+    spans = (_looked_at(result, run_id, several=several) for result, run_id in runs)
+    for one in chain.from_iterable(spans):
+        used = [str(found["path"]) for found in one.result.raw["time_spans"][0]["targets"]]
+        name = _name(used) if target is None else target
         targets.setdefault(name, ([], []))[0 if one.result.total.ios else 1].append(one)
-        paths[name] = path
+        paths[name] = used
     memory = memory_bytes()
-    return [
-        finding
-        for name, (judged, unjudged) in targets.items()
-        for finding in apply(
-            TargetEvidence(name, judged, memory, raid_level(paths[name]), unjudged), rules
-        )
-    ]
+    found = []
+    for name, (judged, unjudged) in targets.items():
+        is_one = len(paths[name]) == 1
+        raid = raid_level(paths[name][0]) if is_one else None
+        kept = rules if is_one else [rule for rule in rules if rule.name in MARKS]
+        found += apply(TargetEvidence(name, judged, memory, raid, unjudged), kept)
+    return found
 
 
-def _looked_at(result: Result, run_id: int | None) -> Iterator[Observed]:
+def _name(paths: Sequence[str]) -> str:
+    """Return what targets are called together."""
+    if len(paths) <= _MOST_NAMES:
+        return listed(paths)
+    return f"{', '.join(paths[: _MOST_NAMES - 1])} and {len(paths) - _MOST_NAMES + 1} more"
+
+
+def _looked_at(result: Result, run_id: int | None, *, several: bool) -> Iterator[Observed]:
     """Return each time span of a result that can be judged: its load is not that of the others."""
     spans = by_time_span(result)
     for number, span in enumerate(spans, start=1):
-        observed = observe(span, run_id) or unanswered(span, run_id)
+        observed = observe(span, run_id, several=several) or unanswered(span, run_id)
         if observed is not None and len(spans) > 1:
             yield replace(observed, time_span=number, whole=result)
         elif observed is not None:

@@ -139,20 +139,27 @@ def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[st
 
 def run_command(run: ReportedRun) -> str:
     """Return the command that does the same again."""
-    if run.arguments:
+    # A profile in a file may be another one meanwhile: of a run that the store has, that is named.
+    has_profile = any(one.startswith("-X") for one in run.arguments)
+    if run.arguments and not (has_profile and _is_kept(run)):
         return f"diskspd {shlex.join(run.arguments)}"
-    # What another tool measured has no request that our engine could run.
-    if run.run_id is not None and _is_own(run) and run.result.request.knows_options:
+    if _is_kept(run):
         # No words of DiskSpd belong to it, as to a request of a program's own.
         return f"fathom run @{run.run_id}"
     return run.result.command_line or f"(the command of {run.label} is not known)"
+
+
+def _is_kept(run: ReportedRun) -> bool:
+    """Whether the store has its request: what another tool measured has none that can be run."""
+    return run.run_id is not None and _is_own(run) and run.result.request.knows_options
 
 
 def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     """Return the findings about runs, by the rules that an assessment uses."""
     # Rules look at what was requested and at intervals, which imported runs do not tell.
     own = [one for one in runs if _is_own(one)]
-    found = findings.find([one.result for one in own], [one.run_id for one in own])
+    # Of several targets, too: the rows of such runs have marks.
+    found = findings.find([one.result for one in own], [one.run_id for one in own], several=True)
     several = len({one.target for one in found}) > 1
     return tuple(advice_of_finding(one, about_target=several) for one in found)
 
@@ -396,8 +403,10 @@ def repeat_side(
         commands=(
             *([command] if command else []),
             *(
-                f"{one}  # {counted(len(list(group)), 'time')}"
-                for one, group in groupby(run_command(one) for one in runs)
+                f"{run_command(first)}  # {counted(1 + len(more), 'time')}"
+                for _, (first, *more) in groupby(
+                    runs, lambda one: one.arguments or run_command(one)
+                )
             ),
         ),
     )
