@@ -140,6 +140,27 @@ def test_a_headline_of_an_inferred_cell_lost_what_its_runs_say() -> None:
     assert [(one.value, one.unit) for one in headline.evidence] == [(1000, "IOPS"), (999, "IOPS")]
 
 
+def test_threads_of_each_target_were_called_like_those_of_all() -> None:
+    """One table had two columns of this name, with 1 and 2, and a third number in the headline."""
+    told = ToldRuns({1: ToldRun(2, 8, "unbuffered"), 2: ToldRun(4, 8, "unbuffered")})
+    cells = [cell_of(8, 900.0, 1, threads="1"), cell_of(8, 1000.0, 2, threads="2")]
+    outcome: Any = {"cells": cells}
+    headline = sweep_claims(outcome, told)[0]
+    assert "threads 2 per target" in headline.text
+    of_one = ToldRuns({1: ToldRun(1, 8, "unbuffered"), 2: ToldRun(2, 8, "unbuffered")})
+    assert "per target" not in sweep_claims(outcome, of_one)[0].text
+    for threads, title in ((1, "Threads"), (2, "Threads per target")):
+        point = Point("x", threads, 8, 4096, 0.0, 1000.0, 4.0)
+        cells_of_two = (
+            GridCell({"threads": "1", "write": "0"}, "measured", point),
+            GridCell({"threads": "1", "write": "100"}, "measured", point),
+        )
+        side = Side("sweep", "sweep", grid=cells_of_two, axes=("threads", "write"))
+        figure = heat_map(Material("x", "x", (side,), "now"))
+        assert isinstance(figure, Figure)
+        assert figure.table.columns[0].title == title
+
+
 def test_a_claim_of_an_inferred_cell_rests_on_its_own_slice() -> None:
     told = ToldRuns({1: ToldRun(1, 4, "unbuffered"), 2: ToldRun(1, 4, "cached", (CACHED,))})
     cells = [

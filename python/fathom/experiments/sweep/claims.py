@@ -96,9 +96,13 @@ def _names(cell: CellOutcome) -> dict[str, str]:
 def _label(cell: CellOutcome, cells: Sequence[CellOutcome], told: ToldRuns) -> str:
     """Return the load of a cell: what was varied, and what else all its runs tell of it."""
     varied = cell["parameters"]
-    words = [f"{name} {value}" for name, value in varied.items()]
-    ids = [one.get("run_id") or 0 for one in _rests_on(cell, cells)]
-    runs = [told.by_id[one] for one in ids if one in told.by_id]
+    rests = [(one, told.by_id.get(one.get("run_id") or 0)) for one in _rests_on(cell, cells)]
+    known = [(one["parameters"].get("threads"), run) for one, run in rests if run is not None]
+    runs = [run for _, run in known]
+    # Elsewhere, threads are those of all targets together.
+    is_apart = any(threads not in (None, str(run.threads)) for threads, run in known)
+    each = {"threads": " per target"} if is_apart else {}
+    words = [f"{name} {value}{each.get(name, '')}" for name, value in varied.items()]
     others = {
         "threads": {f"threads {run.threads}" for run in runs},
         "depth": {f"depth {run.depth}" for run in runs},

@@ -64,7 +64,7 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
     cells = [(side, cell) for side in swept for cell in side.grid if side.axes == first.axes]
     columns = (
         *((Column("Of"),) if len(swept) > 1 else ()),
-        *(Column(name.capitalize()) for name in first.axes),
+        *(Column(_axis_title(first, name)) for name in first.axes),
         *POINT_COLUMNS,
         Column("Source"),
         Column("Run"),
@@ -78,6 +78,13 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
     return marked(
         figure, [cell.point.marks if cell.point else () for _, cell in cells], material.found_names
     )
+
+
+def _axis_title(side: Side, name: str) -> str:
+    """Return what the column of an axis is called: threads of each target are not those of all."""
+    pairs = [(cell.parameters[name], cell.point) for cell in side.grid]
+    is_apart = any(point and str(point.threads) != value for value, point in pairs)
+    return "Threads per target" if name == "threads" and is_apart else name.capitalize()
 
 
 def _caption(swept: Sequence[Side]) -> str:
