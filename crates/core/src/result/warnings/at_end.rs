@@ -155,8 +155,11 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
         "read their latencies as at least so long, find what stalls {what}, and measure for longer (-d), so \
          that the stall ends within the measured time"
     );
-    let (evidence, remedy) =
-        if found.is_of_all() { with_outside(seen, evidence, &remedy) } else { (evidence, remedy) };
+    let (evidence, remedy) = if found.is_of_all() {
+        with_outside(seen, found.at_end().age_ns_min, evidence, &remedy)
+    } else {
+        (evidence, remedy)
+    };
     let target = if let [one] = names[..] { Some(one.to_owned()) } else { None };
     Some(Warning { target, ..seen.warning(WarningKind::StalledAtEnd, evidence, remedy) })
 }

@@ -27,6 +27,8 @@ const PAUSED: f64 = 0.1;
 /// What explains that threads did not get on, in words, with its share of the time.
 pub(super) struct Cause {
     share: f64,
+    /// No thread was kept from running for longer than this; nothing of a limit, which keeps I/Os.
+    most_ns: Option<u64>,
     /// A clause with numbers.
     pub(super) words: String,
     pub(super) remedy: String,
@@ -55,11 +57,17 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
 /// What outside of this run kept its threads or their I/Os from getting on, if anything did: the greatest of
 /// all.
 pub(super) fn outside(seen: &Seen) -> Option<Cause> {
+    outside_for(seen, 0)
+}
+
+/// The same of a time so long in which nothing came back.
+fn outside_for(seen: &Seen, length_ns: u64) -> Option<Cause> {
     let groups = || seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
     let limits =
         groups().flat_map(|group| group.io.iter().filter_map(|limit| limited(seen, group, limit)));
     let all = groups().filter_map(throttled).chain(limits).chain(contended(seen));
-    all.max_by(|one, other| one.share.total_cmp(&other.share))
+    let is_long = |cause: &Cause| cause.most_ns.is_none_or(|most_ns| most_ns >= length_ns);
+    all.filter(is_long).max_by(|one, other| one.share.total_cmp(&other.share))
 }
 
 /// A quota that stopped this process.
@@ -80,7 +88,7 @@ fn throttled(group: &GroupUse) -> Option<Cause> {
     );
     let remedy =
         "raise or remove the quota (cpu.max, cpu.cfs_quota_us) for the measurement".to_owned();
-    Some(Cause { share, words, remedy })
+    Some(Cause { share, most_ns: Some(group.throttled_ns), words, remedy })
 }
 
 /// Other processes that used CPUs while threads of load waited for one.
@@ -111,7 +119,7 @@ fn contended(seen: &Seen) -> Option<Cause> {
     if !shared.words.is_empty() {
         remedy.push_str(", or use no more threads than CPUs (-t)");
     }
-    Some(Cause { share, words, remedy })
+    Some(Cause { share, most_ns: cpu.waited_ns, words, remedy })
 }
 
 /// How far threads of load wait for each other, as there are more of them than CPUs that they may use.
@@ -300,7 +308,7 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     );
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
-    Some(Cause { share: share.min(1.0), words, remedy })
+    Some(Cause { share: share.min(1.0), most_ns: None, words, remedy })
 }
 
 /// Whether the load's own pauses (think time, bursts) set the rate.
@@ -308,10 +316,15 @@ fn is_own_pace(seen: &Seen) -> bool {
     seen.measured.idle_share().is_some_and(|share| share > PAUSED)
 }
 
-/// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does
-/// not run does not see what comes back.
-pub(super) fn with_outside(seen: &Seen, evidence: String, remedy: &str) -> (String, String) {
-    let Some(cause) = outside(seen) else { return (evidence, remedy.to_owned()) };
+/// What is said of a stall of this length, with what kept the threads from running meanwhile, if anything
+/// did: who does not run does not see what comes back. What kept all of them together for less explains none.
+pub(super) fn with_outside(
+    seen: &Seen,
+    length_ns: u64,
+    evidence: String,
+    remedy: &str,
+) -> (String, String) {
+    let Some(cause) = outside_for(seen, length_ns) else { return (evidence, remedy.to_owned()) };
     let evidence = format!("{evidence}; in the measured time {}", cause.words);
     (evidence, format!("{}; if it is there again, {remedy}", cause.remedy))
 }

@@ -40,7 +40,7 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
     if !seen.span.measure_latency {
         remedy.push_str(", and measure with -L to see it in the latencies");
     }
-    let (evidence, remedy) = with_outside(seen, evidence, &remedy);
+    let (evidence, remedy) = with_outside(seen, longest.length_ns, evidence, &remedy);
     let warning = seen.warning(WarningKind::Stalled, evidence, remedy);
     Some(match targets.as_slice() {
         [target] => seen.about(target, warning),

@@ -546,3 +546,18 @@ fn clean_neighbours_of_each_cause_are_silent() {
     });
     assert_eq!(bursts, []);
 }
+
+/// A target that stalled for 1.2 s, while its thread went on with another one, was put down to processes for
+/// which all threads together had waited for 0.6 s.
+#[test]
+fn a_stall_that_is_longer_than_all_waits_for_a_cpu_is_not_put_down_to_others() {
+    let told = |waited| {
+        let stalls = vec![stall_of(0, SECOND / 10, SECOND * 6 / 10)];
+        let warnings = said(Beneath { stalls, ..taken(1_000, waited) }, |_| {});
+        warnings.into_iter().find(|one| one.kind == WarningKind::Stalled).expect("a stall")
+    };
+    let by_itself = told(400);
+    lacks(&by_itself.evidence, "other processes");
+    has(&by_itself.remedy, &["look for what stalled the target"]);
+    has(&told(700).evidence, &["in the measured time other processes used"]);
+}
