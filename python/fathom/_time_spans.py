@@ -9,7 +9,7 @@ from fathom.result import Result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["by_time_span", "first_time_span"]
+__all__ = ["by_time_span"]
 
 
 def by_time_span(result: Result) -> list[Result]:
@@ -19,11 +19,6 @@ def by_time_span(result: Result) -> list[Result]:
     """
     count = len(result.time_spans)
     return [result] if count <= 1 else [_only(result.raw, number) for number in range(count)]
-
-
-def first_time_span(result: Result) -> Result:
-    """Return the result of the first time span, of which the figures of a run are."""
-    return result if len(result.time_spans) <= 1 else _only(result.raw, 0)
 
 
 def _only(raw: Mapping[str, Any], number: int) -> Result:

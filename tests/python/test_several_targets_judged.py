@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from fabricated import fabricated
 from fathom import Result
+from fathom.experiments.compare.saved import _load_words
 from fathom.findings import find
 from fathom.findings.observed import observe
 from fathom.report.collect._points import run_of_result
@@ -60,6 +63,22 @@ def test_a_load_of_several_targets_was_called_that_of_the_first() -> None:
     other = observe(on_two(fabricated(threads=2, depth=4), write_percent=100), several=True)
     assert other is not None
     assert other.load != seen.load
+
+
+def differences(a: Result, b: Result) -> str:
+    """Return how the loads of two runs differ, in words."""
+    sides: Any = [[SimpleNamespace(result=one)] for one in (a, b)]
+    return _load_words(*sides)
+
+
+def test_the_settings_of_the_last_target_stood_for_those_of_all() -> None:
+    """What differed in the first target alone was said to differ among the runs of one side."""
+    plain = on_two(fabricated(), block_bytes=65_536)
+    other = on_two(fabricated(block_bytes=8_192), block_bytes=65_536)
+    words = "block size (bytes) is 4096 in A and 8192 in B"
+    assert differences(plain, other) == f"target 1: {words}"
+    assert differences(on_two(fabricated()), on_two(fabricated(block_bytes=8_192))) == words
+    assert differences(fabricated(), fabricated(block_bytes=8_192)) == words
 
 
 def test_a_profile_in_a_file_was_named_to_repeat_a_run_although_it_may_have_changed() -> None:

@@ -45,6 +45,8 @@ def fast_then_stalled() -> Result:
 def test_a_stall_of_the_second_time_span_was_said_of_the_figures_of_the_first() -> None:
     whole = fast_then_stalled()
     assert told_run(whole).doubts == ()
+    # A limit judges the worst of them.
+    assert told_run(whole, every_time_span=True).rules == ["stalled"]
     assert causes_of(whole) == frozenset()
     (stalled,) = [one for one in find([whole], [7]) if one.rule == "stalled"]
     assert stalled.evidence == f"Time span 2: {STALLED[1]}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom._asked import asked_load
 from fathom._claims import MARKS, Doubt, ToldRun, ToldRuns
-from fathom._time_spans import first_time_span
+from fathom._time_spans import by_time_span
 from fathom.errors import FathomError
 from fathom.findings.observed import TargetEvidence, observe
 from fathom.findings.search import apply
@@ -24,8 +24,13 @@ MOST_RUNS = 400
 """Reading more whole runs would take longer than anybody waits for the end of an experiment."""
 
 
-def told_runs(store: Store, run_ids: Iterable[int | None]) -> ToldRuns:
-    """Look at saved runs; at no more than the first 400, so those that count stand first."""
+def told_runs(
+    store: Store, run_ids: Iterable[int | None], *, every_time_span: bool = False
+) -> ToldRuns:
+    """Look at saved runs; at no more than the first 400, so those that count stand first.
+
+    Of runs with several time spans it is the first, of which figures are, unless every one counts.
+    """
     found: dict[int, ToldRun] = {}
     for run_id in dict.fromkeys(one for one in run_ids if one is not None):
         if len(found) >= MOST_RUNS:
@@ -36,11 +41,13 @@ def told_runs(store: Store, run_ids: Iterable[int | None]) -> ToldRuns:
             # What cannot be read any more is reported where the run itself is shown.
             continue
         if stored.imported is None:
-            found[run_id] = told_run(stored.result, run_id)
+            found[run_id] = told_run(stored.result, run_id, every_time_span=every_time_span)
     return ToldRuns(found)
 
 
-def told_run(result: Result, run_id: int | None = None) -> ToldRun:
+def told_run(
+    result: Result, run_id: int | None = None, *, every_time_span: bool = False
+) -> ToldRun:
     """Return how a run was asked, and which findings it gives that speak against its figures."""
     load = asked_load(result.raw["request"])
     asked = result.raw["request"]["profile"]["time_spans"][0]["targets"][0]
@@ -49,13 +56,19 @@ def told_run(result: Result, run_id: int | None = None) -> ToldRun:
         threads=load.threads,
         depth=load.depth,
         caching=f"{asked['caching']}, write-through" if through else str(asked["caching"]),
-        doubts=_doubts(result, run_id),
+        doubts=tuple(
+            dict.fromkeys(
+                doubt
+                for span in by_time_span(result)[: None if every_time_span else 1]
+                for doubt in _doubts(span, run_id)
+            )
+        ),
         time_spans=len(result.raw["request"]["profile"]["time_spans"]),
     )
 
 
 def _doubts(result: Result, run_id: int | None) -> tuple[Doubt, ...]:
-    observed = observe(first_time_span(result), run_id, several=True)
+    observed = observe(result, run_id, several=True)
     if observed is None or result.raw["tool"]["name"] != OWN_TOOL:
         return ()
     found = apply(TargetEvidence("", [observed]))

@@ -332,11 +332,35 @@ def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
 
 
 def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
-    """Return the names of the settings that differ, with their values."""
+    """Return the names of the settings that differ, with their values, and where if not in all."""
     flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
-    keys = sorted(key for key in {*flat[0], *flat[1]} if flat[0].get(key) != flat[1].get(key))
-    parts = [differing(key, flat[0].get(key), flat[1].get(key)) for key in keys]
+    keys = sorted({*flat[0], *flat[1]})
+    found: dict[str, list[str]] = {}
+    for key in (one for one in keys if flat[0].get(one) != flat[1].get(one)):
+        words = differing(_leaf(key), flat[0].get(key), flat[1].get(key))
+        found.setdefault(words, []).append(key)
+    by_place: dict[str, dict[str, None]] = {}
+    for words, mine in found.items():
+        alike = {key for key in keys if _leaf(key) == _leaf(mine[0])}
+        places = {""} if alike == {*mine} else dict.fromkeys(_place(one, keys) for one in mine)
+        for place in places:
+            by_place.setdefault(place, {})[words] = None
+    parts = [f"{place}{'; '.join(words)}" for place, words in sorted(by_place.items())]
     return "; ".join(parts) or "the runs of one side differ among themselves"
+
+
+def _leaf(key: str) -> str:
+    return key.rpartition(".")[2] or key
+
+
+def _place(key: str, keys: Sequence[str]) -> str:
+    """Return of which time span and target a setting is, where there are several of them."""
+    told = []
+    for what in ("time_span", "target"):
+        number = re.search(rf"\b{what}s\[(\d+)\]", key)
+        if number and any(re.search(rf"\b{what}s\[1\]", one) for one in keys):
+            told.append(f"{what.replace('_', ' ')} {int(number[1]) + 1}")
+    return f"{', '.join(told)}: " if told else ""
 
 
 def _flat(value: Any, name: str = "") -> dict[str, object]:  # noqa: ANN401 - Any JSON.
@@ -345,5 +369,5 @@ def _flat(value: Any, name: str = "") -> dict[str, object]:  # noqa: ANN401 - An
     elif isinstance(value, list):
         pairs = [(f"{name}[{index}]", one) for index, one in enumerate(value)]
     else:
-        return {name.rpartition(".")[2] or name: value}
+        return {name: value}
     return {key: one for pair in pairs for key, one in _flat(pair[1], pair[0]).items()}
