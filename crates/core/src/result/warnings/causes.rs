@@ -66,7 +66,8 @@ fn outside_for(seen: &Seen, length_ns: u64) -> Option<Cause> {
     let limits =
         groups().flat_map(|group| group.io.iter().filter_map(|limit| limited(seen, group, limit)));
     let all = groups().filter_map(throttled).chain(limits).chain(contended(seen));
-    let is_long = |cause: &Cause| cause.most_ns.is_none_or(|most_ns| most_ns >= length_ns);
+    // A thread that waited for a CPU waited for its I/O, too.
+    let is_long = |cause: &Cause| cause.most_ns.is_none_or(|most_ns| most_ns >= length_ns / 4 * 3);
     all.filter(is_long).max_by(|one, other| one.share.total_cmp(&other.share))
 }
 
@@ -317,7 +318,8 @@ fn is_own_pace(seen: &Seen) -> bool {
 }
 
 /// What is said of a stall of this length, with what kept the threads from running meanwhile, if anything
-/// did: who does not run does not see what comes back. What kept all of them together for less explains none.
+/// did: who does not run does not see what comes back. What kept all of them together for far less explains
+/// none.
 pub(super) fn with_outside(
     seen: &Seen,
     length_ns: u64,
