@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fathom._tails import are_few, few_words
 from fathom.errors import InvalidRequestError
-from fathom.metrics import METRICS, metric_column, quantile_of
+from fathom.metrics import METRICS, RATES, metric_column, quantile_of, unit_of
 from fathom.units import LATENCY_UNITS, rate_words, time_words
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ _LIMIT = re.compile(
 )
 _HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
-_UNIT_OF_RATE = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 # What may stand before the unit of a rate: ``50k`` or ``50kIOPS``.
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 # More digits than any figure of a run has.
@@ -76,7 +75,7 @@ class Limit:
     @property
     def is_latency(self) -> bool:
         """Whether it is of a time."""
-        return self.metric.rpartition(".")[2] not in _UNIT_OF_RATE
+        return unit_of(self.metric) == "ns"
 
     @property
     def bound(self) -> str:
@@ -88,11 +87,7 @@ class Limit:
         thousands = _THOUSANDS.get(found.unit[:1])
         if thousands is not None:
             number = (number * int(thousands)).normalize()
-        return f"{_WORDS[self.sign]} {number:,f} {self._unit_of_rate}"
-
-    @property
-    def _unit_of_rate(self) -> str:
-        return _UNIT_OF_RATE[self.metric.rpartition(".")[2]]
+        return f"{_WORDS[self.sign]} {number:,f} {unit_of(self.metric)}"
 
     def is_kept_by(self, measured: float) -> bool:
         """Whether a figure keeps it."""
@@ -101,7 +96,7 @@ class Limit:
     def words(self, measured: float) -> str:
         """Return a figure with its unit; what is shown is on the same side of the limit."""
         if not self.is_latency:
-            return f"{self._beside(measured, 1)} {self._unit_of_rate}"
+            return f"{self._beside(measured, 1)} {unit_of(self.metric)}"
         unit = time_words(measured).rpartition(" ")[2]
         return f"{self._beside(measured, LATENCY_UNITS[unit])} {unit}"
 
@@ -205,14 +200,14 @@ def _scale(found: ReadLimit) -> float:
     """Return what a number counts: nanoseconds, or I/Os and MiB per second."""
     name = found.metric.rpartition(".")[2]
     scale: float | None
-    if name not in _UNIT_OF_RATE:
+    if name not in RATES:
         scale, needed = LATENCY_UNITS.get(found.unit), ", ".join(LATENCY_UNITS)
     else:
         thousands = _THOUSANDS.get(found.unit[:1]) if name == "iops" else None
         rest = found.unit if thousands is None else found.unit[1:]
-        is_known = rest.lower() in ("", _UNIT_OF_RATE[name].lower())
+        is_known = rest.lower() in ("", RATES[name].lower())
         scale = (thousands or 1.0) if is_known else None
-        needed = f"{'k, M, ' * (name == 'iops')}{_UNIT_OF_RATE[name]}, or nothing"
+        needed = f"{'k, M, ' * (name == 'iops')}{RATES[name]}, or nothing"
     if scale is None:
         raise InvalidRequestError(f"{found.text!r}: the unit of {found.metric} is one of {needed}")
     return scale
@@ -266,7 +261,7 @@ def _judged(limit: Limit, result: Result) -> Judgement:
 def _value(direction: Direction, name: str) -> float | None:
     if not direction.ios:
         return None
-    if name in _UNIT_OF_RATE:
+    if name in RATES:
         return float(direction.iops if name == "iops" else direction.mib_per_s)
     latency = direction.latency
     if latency is None:

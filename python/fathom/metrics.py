@@ -10,6 +10,7 @@ from fathom.units import MIB, NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fathom._claims import Unit
     from fathom.imported import ImportedResult
     from fathom.result import Result
     from fathom.stats.floats import FloatArray
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
+    "RATES",
     "check_share",
     "higher_is_better",
     "imported_series",
@@ -26,6 +28,7 @@ __all__ = [
     "quantile_of",
     "run_buckets",
     "run_value",
+    "unit_of",
 ]
 
 _KINDS = ("read", "write", "total")
@@ -40,6 +43,9 @@ _COLUMNS = {
     "max": "latency_max_ns",
 }
 METRICS = (*_COLUMNS, *(f"{kind}.{name}" for kind in ("read", "write") for name in _COLUMNS))
+RATES: Mapping[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+"""The units of rates; all other figures are latencies, in nanoseconds."""
+
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _IN_SERIES = ("iops", "mib_per_s", "mean")
 
@@ -82,7 +88,12 @@ def is_latency(metric: str) -> bool:
 
 def higher_is_better(metric: str) -> bool:
     """Whether more of it is what one wants: of rates it is, of latencies not."""
-    return metric.rpartition(".")[2] in ("iops", "mib_per_s")
+    return unit_of(metric) != "ns"
+
+
+def unit_of(metric: str) -> Unit:
+    """Return the unit that the values of a figure are in."""
+    return RATES.get(metric.rpartition(".")[2], "ns")
 
 
 def quantile_of(metric: str) -> float | None:

@@ -13,7 +13,7 @@ from fathom._later import later
 if TYPE_CHECKING:
     from fathom.experiments.axes import Grid, parse_axes, parse_counts
     from fathom.experiments.ending import end_noted
-    from fathom.experiments.noise_words import shown_figure, unit_of
+    from fathom.experiments.noise_words import shown_figure, shown_unit
     from fathom.experiments.repeat import (
         RepeatPolicy,
         asked_run_s,
@@ -42,7 +42,7 @@ __all__ = [
     "run_workload",
     "scale_sentences",
     "shown_figure",
-    "unit_of",
+    "shown_unit",
 ]
 
 if not TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import interval_words, known_words
+from fathom.metrics import higher_is_better
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from fathom.stats import Noise, RunsEstimate
 
-__all__ = ["estimate_sentences", "shown_figure", "unit_of"]
+__all__ = ["estimate_sentences", "shown_figure", "shown_unit"]
 
 _WORDS = {
     "memory": "neighbouring runs resemble each other",
@@ -41,10 +42,9 @@ def estimate_sentences(figures: Mapping[str, RunsEstimate]) -> list[str]:
     return sentences
 
 
-def unit_of(metric: str) -> tuple[float, str]:
+def shown_unit(metric: str) -> tuple[float, str]:
     """Return by what a figure is divided to be shown, and the name of the unit."""
-    is_rate = metric.rpartition(".")[2] in ("iops", "mib_per_s")
-    return (1, "") if is_rate else (NS_PER_MS, " ms")
+    return (1, "") if higher_is_better(metric) else (NS_PER_MS, " ms")
 
 
 def _own(name: str, found: RunsEstimate) -> list[str]:
@@ -74,7 +74,7 @@ def _own(name: str, found: RunsEstimate) -> list[str]:
 
 
 def _cannot_tell(name: str, found: RunsEstimate) -> str:
-    unit, words = unit_of(name)
+    unit, words = shown_unit(name)
     why = " and ".join(_reason(one) for one in found.noise)
     effort = (
         "No number of runs helps as long as that goes on: find what changes."
@@ -105,7 +105,7 @@ def _granted(given: Sequence[RunsEstimate]) -> str:
 
 def shown_figure(metric: str, found: RunsEstimate) -> tuple[str, str]:
     """Return a figure and its interval with the digits that the interval allows."""
-    unit, _ = unit_of(metric)
+    unit, _ = shown_unit(metric)
     mark = " (greatest)" if found.is_greatest else ""
     if found.low is None or found.high is None:
         return known_words(found.mean / unit, None, None) + mark, "cannot tell"

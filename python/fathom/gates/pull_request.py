@@ -10,6 +10,7 @@ from fathom._digits import change_figures, change_interval, change_words
 from fathom._text import one_line
 from fathom.gates.judged import worst
 from fathom.limits import parse_limit
+from fathom.metrics import unit_of
 from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = ["change_cells", "gates_markdown", "measured_cell"]
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~@])")
 _WORDS = {"kept": "passed", "broken": "**failed**", "cannot tell": "cannot tell"}
 _MARKS = {"kept": "✅", "broken": "❌", "cannot tell": "❔"}
-_UNITS = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 
 
 def gates_markdown(gates: Sequence[JudgedGate]) -> str:
@@ -65,10 +65,8 @@ def measured_cell(check: Check) -> str:
 def _measured_words(check: Check, measured: float) -> str:
     if check.change is None:
         return parse_limit(check.limit).words(measured)
-    unit = _UNITS.get(check.metric.rpartition(".")[2])
-    if unit is None:
-        return time_words(measured)
-    return f"{rate_words(measured)} {unit}"
+    unit = unit_of(check.metric)
+    return time_words(measured) if unit == "ns" else f"{rate_words(measured)} {unit}"
 
 
 def change_cells(check: Check) -> tuple[str, str] | None:

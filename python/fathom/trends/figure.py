@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.metrics import higher_is_better, unit_of
 from fathom.report import style
 from fathom.report.figure import Column, Figure, Table, View
 from fathom.trends.trend import day_words, figure_words
@@ -20,14 +21,13 @@ _CAPTION = (
 _CUT = " The axis does not begin at 0."
 _BAND = " The grey band is where 99 % of runs like those of the baseline lie."
 _HEIGHT = 300
-_UNITS = {"iops": "", "mib_per_s": "MiB/s"}
 _DIGITS = 4
 
 
 def trend_figure(trend: Trend) -> Figure:
     """Return the picture of a trend, and the runs as a table."""
-    unit = _UNITS.get(trend.metric.rpartition(".")[2], "ms")
-    is_latency = unit == "ms"
+    unit = {"ns": "ms", "IOPS": ""}.get(unit_of(trend.metric), "MiB/s")
+    is_latency = not higher_is_better(trend.metric)
     columns = (
         Column("Run", digits=0),
         Column("Day"),

@@ -17,7 +17,7 @@ from fathom.errors import InvalidRequestError
 from fathom.experiments.compare.comparison import EQUAL_MARGIN
 from fathom.experiments.figure_words import FIGURES
 from fathom.experiments.told_runs import told_runs
-from fathom.metrics import higher_is_better, metric_column
+from fathom.metrics import higher_is_better, metric_column, unit_of
 from fathom.stats import compare_means, find_change_points
 from fathom.stats.change_points import LEAST_LEVEL
 from fathom.trends._beyond import Beyond, apart, apart_words, parted
@@ -26,7 +26,7 @@ from fathom.units import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom._claims import Claim, Evidence, Unit
+    from fathom._claims import Claim, Evidence
     from fathom.stats import Comparison
     from fathom.stats.floats import FloatArray
     from fathom.store import RunSummary, Store
@@ -355,10 +355,7 @@ def _claims(
     against = [*own, newest] if newest not in own else own
     last = [one.id for one in beyond.stopped[-1:]]
     told = told_runs(store, [*(runs[at].id for at in (*sorted(beside), *against)), *last])
-    units: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
-    unit = units.get(metric.rpartition(".")[2], "ns")
-
-    column = metric_column(metric)
+    column, unit = metric_column(metric), unit_of(metric)
 
     def evidence(places: Sequence[int]) -> list[Evidence]:
         return [told.evidence(runs[at].id, column, values[at], unit) for at in places]

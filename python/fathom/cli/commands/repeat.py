@@ -250,7 +250,7 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
 
 
 def _row(name: str, one: MetricSummary) -> list[str]:
-    unit, words = experiments.unit_of(name)
+    unit, words = experiments.shown_unit(name)
     found = one.estimate
     place = measured_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
     return [

@@ -17,7 +17,7 @@ from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opene
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
 from fathom.findings.finding import numbers_words
-from fathom.metrics import metric_column
+from fathom.metrics import RATES, higher_is_better, metric_column
 from fathom.notify import NotToldError, check_address
 from fathom.notify import notify as tell_by
 from fathom.units import NS_PER_MS, rate_words
@@ -36,7 +36,6 @@ _WIDTH = 900
 # So many runs of a level are named one by one, where others lie between.
 _FEW_RUNS = 3
 _CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
-_RATES = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 _LATENCIES = {"p999": "p99.9"}
 
 
@@ -174,7 +173,7 @@ def _show(found: trends.Trend) -> None:
 
 def _row(found: trends.Trend, level: Level) -> list[str]:
     first = found.runs[level.first]
-    is_rate = found.metric.rpartition(".")[2] in _RATES
+    is_rate = higher_is_better(found.metric)
     return [
         local_time(first.started_at_unix_s),
         _runs_words(sorted(one.id for one in found.runs[level.first : level.last + 1])),
@@ -195,7 +194,7 @@ def _runs_words(ids: Sequence[int]) -> str:
 def _title(metric: str) -> str:
     """Return what stands above a figure: its name and its unit."""
     kind, _, name = metric.rpartition(".")
-    return f"{kind} {_RATES.get(name) or f'{_LATENCIES.get(name, name)} ms'}".strip()
+    return f"{kind} {RATES.get(name) or f'{_LATENCIES.get(name, name)} ms'}".strip()
 
 
 def trend(  # noqa: PLR0913 - Each is an option of the command.

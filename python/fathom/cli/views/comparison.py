@@ -13,7 +13,7 @@ from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, E
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, text_table
 from fathom.experiments.compare.gate import NAME_APART, beside_limit_words, verdict_words
-from fathom.units import NS_PER_MS
+from fathom.experiments.noise_words import shown_unit
 
 if TYPE_CHECKING:
     from fathom.experiments.compare.comparison import RunComparison
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "show_comparison"]
 
-_RATES = ("iops", "mib_per_s")
 _BY_VERDICT = {
     "equal": 0,
     "worse": EXIT_WORSE,
@@ -36,7 +35,7 @@ def show_comparison(found: RunComparison) -> None:
     columns = ("", "A>", "B>", "change %>", "interval %>", "p>", "verdict")
     rows = []
     for name, one in found.metrics.items():
-        unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (NS_PER_MS, " ms")
+        unit, words = shown_unit(name)
         means = one.a_mean, one.b_mean
         changed = 100 * one.change, 100 * one.low, 100 * one.high
         rows.append(

@@ -20,6 +20,7 @@ from fathom.findings.causes import (
 )
 from fathom.findings.observed import CHANGED
 from fathom.hosts import hosts_in_sum
+from fathom.metrics import unit_of
 from fathom.units import counted
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ _NAMES: dict[Unit, tuple[str, ...]] = {
     "IOPS": ("iops",),
     "MiB/s": ("mib_per_s",),
 }
-_UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 _ALL_PERCENT = 100
 BOTH = frozenset({"reads", "writes"})
 LIMITS = frozenset({"io-limited", "provisioned-limit"})
@@ -350,7 +350,7 @@ class ClaimMaker:
                 run_id=self.cells[key].run_id,
                 name=name,
                 value=value,
-                unit=_UNITS.get(name, "ns"),
+                unit=unit_of(name),
                 threads=int(asked["threads"]) if asked else None,
                 depth=int(asked["depth"]) if asked else None,
                 caching=caching_words(asked) if asked else None,

@@ -11,14 +11,13 @@ from fathom._claims import Claim, Evidence, ToldRuns
 from fathom._p_values import p_equation
 from fathom.experiments.figure_words import FIGURES
 from fathom.experiments.told_runs import told_run
-from fathom.metrics import metric_column, quantile_of, run_value
+from fathom.metrics import metric_column, quantile_of, run_value, unit_of
 from fathom.stats.ranks import least_p_value, pairs_needed
 from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from fathom._claims import Unit
     from fathom.experiments.compare.comparison import RunComparison
     from fathom.stats import Comparison, DistributionComparison
     from fathom.store import StoredRun
@@ -70,9 +69,7 @@ def _figure(told: ToldRuns, run: StoredRun, metric: str) -> Evidence | None:
     value = run_value(run.summary, metric)
     if value is None:
         return None
-    units: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
-    name = metric_column(metric)
-    return told.evidence(run.summary.id, name, value, units.get(metric.rpartition(".")[2], "ns"))
+    return told.evidence(run.summary.id, metric_column(metric), value, unit_of(metric))
 
 
 def compare_claims(

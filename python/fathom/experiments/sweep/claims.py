@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.axes import SMOOTH
 from fathom.experiments.ending import ended_words
 from fathom.experiments.told_runs import told_runs
+from fathom.metrics import RATES
 from fathom.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom._claims import Evidence, Unit
+    from fathom._claims import Evidence
     from fathom.experiments.sweep.result import CellOutcome, Sweep, SweepOutcome
     from fathom.store import Store
 
 __all__ = ["sweep_claims", "told_sweep"]
 
 _Rate = Literal["iops", "mib_per_s"]
-_UNITS: dict[_Rate, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 _KNOWN_RATES = "their rates are known as far as +/- % says, at 95 % or more"
 _SOURCES = ("measured", "interpolated", "failed", "pending")
 _TAIL = "latency_p99_ns"
@@ -32,7 +32,7 @@ def told_sweep(store: Store, found: Sweep) -> Sweep:
     """Return a sweep with what it says, and with the marks of its cells."""
     plain = cast("SweepOutcome", asdict(found))
     every = plain["cells"]
-    best = [one for name in _UNITS if (one := _greatest(every, name))]
+    best = [one for name in get_args(_Rate) if (one := _greatest(every, name))]
     first = [one.get("run_id") for cell in best for one in _rests_on(cell, every)]
     told = told_runs(store, [*first, *(cell.run_id for cell in found.cells)])
     cells = [
@@ -118,7 +118,7 @@ def _label(cell: CellOutcome, cells: Sequence[CellOutcome], told: ToldRuns) -> s
 def _evidence(told: ToldRuns, cells: Sequence[CellOutcome], name: _Rate) -> list[Evidence]:
     """Return the figure of each run on which a claim rests."""
     return [
-        told.evidence(one.get("run_id"), name, value, _UNITS[name])
+        told.evidence(one.get("run_id"), name, value, RATES[name])
         for one in cells
         if (value := one.get(name)) is not None
     ]

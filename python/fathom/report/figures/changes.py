@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._digits import change_figures, drawn_change, measured_place, place_words
 from fathom._p_values import p_text
+from fathom.metrics import higher_is_better, unit_of
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._marked import marked
@@ -80,18 +81,12 @@ def _row(one: Change) -> tuple[Cell, ...]:
     )
 
 
-def _is_rate(change: Change) -> bool:
-    return change.metric.rpartition(".")[2] in ("iops", "mib_per_s")
-
-
 def _unit(change: Change) -> str:
-    if _is_rate(change):
-        return " [MiB/s]" if change.metric.endswith("mib_per_s") else ""
-    return " [ms]"
+    return {"ns": " [ms]", "MiB/s": " [MiB/s]"}.get(unit_of(change.metric), "")
 
 
 def _divisor(change: Change) -> float:
-    return 1.0 if _is_rate(change) else 1e6
+    return 1.0 if higher_is_better(change.metric) else 1e6
 
 
 def _mean_words(change: Change, mean: float) -> str:
