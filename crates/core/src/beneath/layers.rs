@@ -130,12 +130,6 @@ impl Layers {
         }
         found
     }
-
-    /// The layers beneath a target beneath which nothing is known.
-    #[must_use]
-    pub fn lowest(&self, target: usize) -> Vec<usize> {
-        self.beneath(target).into_iter().filter(|&layer| self.all[layer].below.is_empty()).collect()
-    }
 }
 
 /// Enters layers.

@@ -119,12 +119,6 @@ impl Pacer {
         }
     }
 
-    /// Whether I/Os have an intended time of their own, so that response and service time differ.
-    #[must_use]
-    pub fn is_scheduled(&self) -> bool {
-        matches!(self.kind, Kind::Rate(_) | Kind::Poisson(_))
-    }
-
     /// Whether each I/O is due as soon as it can be issued.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {

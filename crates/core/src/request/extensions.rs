@@ -204,13 +204,6 @@ impl Target {
         sizes.max().unwrap_or(self.block_bytes)
     }
 
-    /// Bytes of the least I/O.
-    #[must_use]
-    pub fn smallest_block_bytes(&self) -> u32 {
-        let sizes = self.used_sizes().map(|size| size.block_bytes);
-        sizes.min().unwrap_or(self.block_bytes)
-    }
-
     /// Bytes of the mean I/O, in millionths of a byte: a rate in bytes counts I/Os with it.
     #[must_use]
     pub fn mean_block_micro_bytes(&self) -> u64 {
@@ -243,11 +236,11 @@ mod tests {
         let mut target = Target { write_percent: 50, ..Target::default() };
         assert_eq!(target.read_sizes(), mix(&[(65_536, 100)]));
         target.extensions.block_mix = mix(&[(4096, 50), (8192, 50)]);
-        assert_eq!((target.smallest_block_bytes(), target.largest_block_bytes()), (4096, 8192));
+        assert_eq!(target.largest_block_bytes(), 8192);
         target.extensions.write_pattern = Some(pattern);
         assert_eq!(target.write_sizes(), mix(&[(512, 100)]));
         target.extensions.write_block_mix = mix(&[(1 << 20, 1), (4096, 99)]);
-        assert_eq!((target.smallest_block_bytes(), target.largest_block_bytes()), (4096, 1 << 20));
+        assert_eq!(target.largest_block_bytes(), 1 << 20);
         target.write_percent = 0;
         assert_eq!(target.largest_block_bytes(), 8192);
     }

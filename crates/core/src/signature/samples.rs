@@ -125,13 +125,6 @@ impl Samples {
     pub fn u32_at(&self, offset: u64) -> Option<u32> {
         Some(u32::from_le_bytes(self.at(offset, 4)?.try_into().ok()?))
     }
-
-    /// Whether all samples hold one and the same byte, as zeros do.
-    #[must_use]
-    pub fn hold_one_byte_value(&self) -> bool {
-        let Some(first) = self.head().first() else { return true };
-        self.parts.iter().all(|part| part.bytes.iter().all(|byte| byte == first))
-    }
 }
 
 /// Offset and length of each sample of a target, in ascending order and without overlap.

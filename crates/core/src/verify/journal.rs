@@ -205,8 +205,6 @@ pub(super) fn words_at(fixed_bytes: usize, json_bytes: u64) -> u64 {
 pub struct Journal {
     /// What it is about.
     pub head: Head,
-    /// Whether its run ended by itself.
-    pub is_closed: bool,
     /// Whether its words check themselves; not so in version 1.
     pub has_checks: bool,
     file: Arc<LockedFile>,
@@ -247,8 +245,7 @@ impl Journal {
             return Err(format!("it has {found} bytes where {expected} belong to its targets"));
         }
         let json_end = fixed.bytes() as u64 + u64::from(fixed.json_bytes);
-        let Fixed { has_checks, is_closed, .. } = fixed;
-        Ok(Self { head, is_closed, has_checks, file, json_end, words_at })
+        Ok(Self { head, has_checks: fixed.has_checks, file, json_end, words_at })
     }
 
     /// Whether nothing but zeros stands between the head and the words.

@@ -2,7 +2,7 @@
 //!
 //! Most counts are differences of counters that the kernel keeps anyway and shows to everybody under
 //! `/proc`: they cost nothing and need no privilege. Only what it does not keep there comes from perf
-//! events, which need a privilege: see [`Group::needs_privilege`]. Each count says where it comes from.
+//! events, which need a privilege. Each count says where it comes from.
 
 mod disks;
 mod faults;
@@ -41,12 +41,6 @@ pub enum Group {
 }
 
 impl Group {
-    /// Whether the group cannot be counted without a privilege.
-    #[must_use]
-    pub fn needs_privilege(self) -> bool {
-        matches!(self, Self::Process | Self::ImageLoad)
-    }
-
     fn open(self) -> Result<Box<dyn Source>, TraceError> {
         Ok(match self {
             Self::Process => Box::new(processes::Processes::open()?),
