@@ -76,19 +76,16 @@ def place_words(value: float, place: int, *, sign: bool = False) -> str:
     return f"{rounded:{'+' if sign else ''},.{max(-place, 0)}f}"
 
 
-def known_words(value: float, low: float | None, high: float | None, *, sign: bool = False) -> str:
+def known_words(value: float, low: float | None, high: float | None) -> str:
     """Return a figure with the digits that its interval allows."""
-    return place_words(value, measured_place(value, _half(low, high)), sign=sign)
+    return place_words(value, measured_place(value, _half(low, high)))
 
 
-def interval_words(low: float, high: float, *, sign: bool = False) -> str:
+def interval_words(low: float, high: float) -> str:
     """Return an interval with the digits that its own width allows: ``106 to 241``."""
     place = last_place(high, _half(low, high))
     # An end that is small beside the width is not rounded to nothing.
-    ends = (
-        place_words(one, min(place, _place(one, 1)) if one else place, sign=sign)
-        for one in (low, high)
-    )
+    ends = (place_words(one, min(place, _place(one, 1)) if one else place) for one in (low, high))
     return " to ".join(ends)
 
 

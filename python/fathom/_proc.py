@@ -96,9 +96,9 @@ def process_stat(pid: int, proc: Path = PROC) -> list[str]:
     return text(proc / str(pid) / "stat").rpartition(")")[2].split()
 
 
-def process_ids(proc: Path = PROC) -> list[int]:
+def process_ids() -> list[int]:
     """Return the processes that there are."""
-    return [int(one.name) for one in proc.iterdir() if one.name.isdigit()]
+    return [int(one.name) for one in PROC.iterdir() if one.name.isdigit()]
 
 
 def cpu_ticks(proc: Path = PROC) -> dict[int, list[int]]:

@@ -188,7 +188,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
             own_stores(),
             tapped(on_event),
         )
-    result = _read(text)
+    result = read_result(text)
     if isinstance(interruption, KeyboardInterrupt):
         raise RunInterrupted(result) from interruption
     if interruption is not None:
@@ -196,13 +196,8 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
     return checked(result, failures) if check else result
 
 
-def checked_result(text: str, failures: Sequence[str], *, check: bool) -> Result:
-    """Return a result that is read; if ``check``, raise what it is no result without."""
-    result = _read(text)
-    return checked(result, failures) if check else result
-
-
-def _read(text: str) -> Result:
+def read_result(text: str) -> Result:
+    """Return a result that is read."""
     # 15 ms, and the request's 60 ms before it.
     from fathom.result import Result  # noqa: PLC0415
 

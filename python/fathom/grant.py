@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom import _fathom
 from fathom._signals import let_through
-from fathom.engine import checked, checked_result, permitted_job
+from fathom.engine import checked, permitted_job, read_result
 from fathom.errors import RunInterrupted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class WriteGrant:
                 )
             )
         self._loan = loan
-        self.result = checked_result(text, [], check=False)
+        self.result = read_result(text)
         if isinstance(interruption, KeyboardInterrupt):
             self.close()
             raise RunInterrupted(self.result) from interruption

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fathom import _fathom
 from fathom._given import amount, check_flags, check_text, number
 from fathom._text import json_of
-from fathom.engine import checked, checked_result, permitted_job
+from fathom.engine import checked, permitted_job, read_result
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.units import NS_PER_S
 
@@ -225,7 +225,7 @@ class RunHandle:
             text, failures = self._run.result()
         except FathomError as error:
             return error
-        return checked_result(text, failures, check=False), failures
+        return read_result(text), failures
 
     def _held(self) -> _fathom.Run:
         """Return the run, unless it is that of another process."""

@@ -106,13 +106,10 @@ def together_ns(spans: Iterable[tuple[int, int]]) -> int:
     return max(0, min(at + length for at, length in known) - max(at for at, _length in known))
 
 
-def overlap_ns(result: Result, span: int = 0) -> int | None:
-    """Return for how long all parts of a result measured together; None if it has no parts.
-
-    Parts that ended before this time span are left out.
-    """
+def overlap_ns(result: Result) -> int | None:
+    """Return for how long all parts of a result measured together; None if it has no parts."""
     parts = [part["time_spans"] for part in result.raw.get("parts", ())]
-    spans = [one[span] for one in parts if span < len(one)]
+    spans = [one[0] for one in parts if one]
     pairs = [(int(one["began_unix_ns"]), int(one["measured_ns"])) for one in spans]
     return together_ns(pairs) if pairs else None
 

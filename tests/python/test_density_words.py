@@ -172,7 +172,7 @@ def test_what_disturbed_a_run_of_files_was_dropped(
     """The runner had the warnings of the result, and its step said nothing of them."""
     monkeypatch.setattr("fathom.engine.run", lambda _arguments: None)
     with Store(tmp_path / "s.sqlite") as store:
-        runner = FilesRunner(PLAN, store, tmp_path, None)
+        runner = FilesRunner(PLAN, store, tmp_path)
         monkeypatch.setattr(runner, "_native", Suspended(runner._look))
         found = runner.run([f"{COUNT}1"])
     assert isinstance(found.more, Measured)

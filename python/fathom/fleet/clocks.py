@@ -47,12 +47,10 @@ def best_offset(found: list[ClockOffset]) -> ClockOffset:
     return min(found, key=lambda one: one.uncertainty_ns)
 
 
-async def compare_clocks(
-    ask: Callable[[], Awaitable[int]], round_trips: int = ROUND_TRIPS
-) -> ClockOffset:
+async def compare_clocks(ask: Callable[[], Awaitable[int]]) -> ClockOffset:
     """Compare our clock with the one that ``ask`` reads, in nanoseconds since 1970."""
     found = []
-    for _ in range(round_trips):
+    for _ in range(ROUND_TRIPS):
         sent_ns = time.time_ns()
         host_ns = await ask()
         found.append(ClockOffset.of_round_trip(sent_ns, host_ns, time.time_ns()))

@@ -366,7 +366,6 @@ class Change:
     high_percent: float
     p_value: float
     is_different: bool
-    is_better: bool
     a_mean: float
     b_mean: float
     verdict: str

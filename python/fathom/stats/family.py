@@ -29,9 +29,7 @@ _LEAST_ROWS = 8
 _LEAST_P = 1e-300
 
 
-def family_p_values(
-    p_values: Sequence[float], deviations: FloatArray, *, seed: int = 0
-) -> list[float]:
+def family_p_values(p_values: Sequence[float], deviations: FloatArray) -> list[float]:
     """Return for each figure the probability that it or any less certain one is so by chance.
 
     Parameters
@@ -40,8 +38,6 @@ def family_p_values(
         Of each figure alone.
     deviations
         What each run (row) deviates from the mean of its side, for each figure (column).
-    seed
-        Of the drawn normal variables that have the figures' correlation.
 
     """
     count = len(p_values)
@@ -50,7 +46,7 @@ def family_p_values(
     order = np.argsort(p_values, kind="stable")
     alone = np.asarray(p_values)[order]
     scores = -ndtri(np.maximum(alone, _LEAST_P) / 2)
-    drawn = np.abs(_correlated(deviations, count, seed)[order])
+    drawn = np.abs(_correlated(deviations, count)[order])
     # The greatest of a figure and of all that are less certain than it.
     greatest = np.maximum.accumulate(drawn[::-1], axis=0)[::-1]
     beyond = np.count_nonzero(greatest >= scores[:, None], axis=1)
@@ -62,9 +58,9 @@ def family_p_values(
     return [float(one) for one in found]
 
 
-def _correlated(deviations: FloatArray, count: int, seed: int) -> FloatArray:
+def _correlated(deviations: FloatArray, count: int) -> FloatArray:
     """Return a row for each figure: standard normal variables that go together as they do."""
-    drawn = _independent(count, seed)
+    drawn = _independent(count)
     if len(deviations) < _LEAST_ROWS:
         return drawn
     lengths = np.linalg.norm(deviations, axis=0)
@@ -77,8 +73,8 @@ def _correlated(deviations: FloatArray, count: int, seed: int) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def _independent(count: int, seed: int) -> FloatArray:
+def _independent(count: int) -> FloatArray:
     """Return a row of standard normal variables for each figure, which many families need."""
-    drawn = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((_DRAWS, count)).T)
+    drawn = np.ascontiguousarray(np.random.default_rng(0).standard_normal((_DRAWS, count)).T)
     drawn.flags.writeable = False
     return drawn

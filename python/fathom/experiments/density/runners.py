@@ -26,7 +26,6 @@ from fathom.units import NS_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fathom.engine import EventCallback
     from fathom.experiments.density.plan import DensityPlan
     from fathom.host import Counters
     from fathom.result import Latency, Result
@@ -45,7 +44,6 @@ def runner_of(
     store: Store,
     *,
     keep: bool = False,
-    on_event: EventCallback | None = None,
     tell: Callable[[str], None] = lambda _words: None,
 ) -> Iterator[Runner]:
     """Return what runs the steps of a plan; at the end all that it made is ended and removed.
@@ -75,7 +73,7 @@ def runner_of(
     )
     try:
         if databases is None:
-            yield FilesRunner(plan, store, folder, on_event)
+            yield FilesRunner(plan, store, folder)
         else:
             refuse_unreachable(account, folder)
             yield PostgresqlRunner(plan, databases)
@@ -148,13 +146,10 @@ class PostgresqlRunner:
 class FilesRunner:
     """Loads files through the engine, each in place of a database; each step is a run."""
 
-    def __init__(
-        self, plan: DensityPlan, store: Store, folder: Path, on_event: EventCallback | None
-    ) -> None:
+    def __init__(self, plan: DensityPlan, store: Store, folder: Path) -> None:
         """Make the files in this folder."""
         self._plan = plan
         self._folder = folder
-        self._on_event = on_event
         self._native = runners.NativeRunner(store, on_event=self._look)
         self._read: list[tuple[Counters, float]] = []
 
@@ -193,8 +188,6 @@ class FilesRunner:
         is_begun = name == "phase_started" and fields["phase"] == "measured"
         if is_begun or (self._read and name in ("live", "finished")):
             self._read.append(self._now())
-        if self._on_event is not None:
-            self._on_event(name, fields)
 
     def _now(self) -> tuple[Counters, float]:
         return read_counters(), time.process_time()

@@ -9,7 +9,7 @@ from fathom.experiments.prepare._extents import merged
 from fathom.experiments.prepare._survey import BLOCK_BYTES, WINDOW_BYTES, Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from fathom.experiments.prepare._extents import Layout, Span
 
@@ -78,12 +78,7 @@ class Missing:
     left_bytes: int
 
 
-def missing_spans(
-    path: str,
-    layout: Layout,
-    size_bytes: int,
-    on_read: Callable[[int], None] = lambda _done: None,
-) -> Missing:
+def missing_spans(path: str, layout: Layout, size_bytes: int) -> Missing:
     """Find the blocks of 4 KiB that hold nothing; all that is written is read for it.
 
     Raises
@@ -93,7 +88,7 @@ def missing_spans(
 
     """
     empty: list[Span] = []
-    position = done = 0
+    position = 0
     with Reader(path) as reader:
         for start, end in [*layout.written, (size_bytes, size_bytes)]:
             start, end = min(start, size_bytes), min(end, size_bytes)  # noqa: PLW2901 - Cut off.
@@ -102,8 +97,6 @@ def missing_spans(
             for first in range(start, end, WINDOW_BYTES):
                 window = reader.read(first, min(first + WINDOW_BYTES, end))
                 empty += _zero_spans(first, window)
-                done += len(window)
-                on_read(done)
             position = max(position, end)
     spans = _in_blocks(merged(empty), size_bytes)
     if len(spans) <= _MOST_SMALL_SPANS:

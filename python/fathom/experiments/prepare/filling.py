@@ -157,9 +157,7 @@ def check_fill(path: str | os.PathLike[str], asked: Asked) -> None:
             refuse_foreign(target, asked.permission)
 
 
-def plan_fill(
-    store: Store, path: str | os.PathLike[str], asked: Asked, *, for_experiment: int | None = None
-) -> int:
+def plan_fill(store: Store, path: str | os.PathLike[str], asked: Asked) -> int:
     """Plan to fill a target, make it if it is a new file, and return the experiment.
 
     Nothing that exists is written; a new file is made with all its blocks reserved.
@@ -177,11 +175,11 @@ def plan_fill(
     check_fill(path, asked)
     store.check_writable()
     if not _is_new(Path(path)):
-        return _planned(store, path, asked, for_experiment, is_new=False)
+        return _planned(store, path, asked, is_new=False)
     was_there = Path(path).exists()
     _make(Path(path), _check_new(Path(path), asked.size_bytes))
     try:
-        return _planned(store, path, asked, for_experiment, is_new=True)
+        return _planned(store, path, asked, is_new=True)
     except BaseException:
         _unmake(Path(path), was_there=was_there)
         raise
@@ -191,7 +189,6 @@ def _planned(
     store: Store,
     path: str | os.PathLike[str],
     asked: Asked,
-    for_experiment: int | None,
     *,
     is_new: bool,
 ) -> int:
@@ -208,7 +205,6 @@ def _planned(
         compress_percent=asked.compress_percent,
         dedupe_percent=asked.dedupe_percent,
         left_bytes=missing.left_bytes,
-        for_experiment=for_experiment,
     )
     return begin(store, plan, pieces)
 

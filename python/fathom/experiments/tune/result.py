@@ -119,11 +119,6 @@ class KneeRange:
     high_threads: int
     high_depth: int
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the noise makes no other load the knee."""
-        return (self.low_threads, self.low_depth) == (self.high_threads, self.high_depth)
-
 
 @dataclass(frozen=True)
 class Tuning:

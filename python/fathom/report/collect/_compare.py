@@ -26,7 +26,6 @@ __all__ = ["changes_of", "compare_sides", "told_changes"]
 
 def changes_of(found: RunComparison) -> tuple[Change, ...]:
     """Return the changes of a comparison, figure by figure."""
-    worse = found.worse()
     return tuple(
         Change(
             metric=name,
@@ -36,7 +35,6 @@ def changes_of(found: RunComparison) -> tuple[Change, ...]:
             p_value=one.p_value if one.family_p_value is None else one.family_p_value,
             # Where drift or steps forbid a verdict, the page has none either.
             is_different=one.is_different and one.can_tell,
-            is_better=one.is_different and one.can_tell and name not in worse,
             a_mean=one.a_mean,
             b_mean=one.b_mean,
             verdict=found.word(name),
