@@ -20,7 +20,7 @@ use crate::result::sentence;
 use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
-const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
+pub(crate) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
 /// How often the calling thread looks at the clock and at the wish to end: rarely enough to cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A look that comes later than this: the process did not run meanwhile, and neither did its work.

@@ -13,6 +13,11 @@ pub const NANOS_PER_MILLI: u64 = 1_000_000;
 /// Nanoseconds in a second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;
 
+/// A share in percent; 0 of nothing.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
 /// `bytes` over `elapsed_ns`, in MiB/s; 0 when no time passed.
 #[must_use]
 pub fn mib_per_second(bytes: u64, elapsed_ns: u64) -> f64 {

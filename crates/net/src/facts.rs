@@ -68,3 +68,9 @@ impl Facts {
         }
     }
 }
+
+/// A string of the server, bounded, and without what could steer a terminal.
+pub(crate) fn words(data: &[u8]) -> String {
+    let text = String::from_utf8_lossy(data);
+    text.chars().filter(|sign| !sign.is_control()).take(200).collect()
+}

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use super::tree::{Tree, field};
+use crate::units::percent;
 
 /// How long the machine is watched.
 pub const SAMPLE_NS: u64 = 200_000_000;
@@ -47,10 +48,6 @@ impl Sample {
             swapped: self.swapped.saturating_sub(before.swapped),
         }
     }
-}
-
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 pub fn examine(tree: &Tree, before: &Sample, after: &Sample) -> Vec<Finding> {

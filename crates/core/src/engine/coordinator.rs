@@ -32,6 +32,7 @@ use crate::measure::{
 };
 use crate::network::ConnectionUse;
 use crate::plan::{SpanPlan, ThreadPlan};
+use crate::supervise::ENDED_PATIENCE_NS;
 use crate::verify::Tables;
 use shared::{Leaving, Report, Shared};
 use stalls::Stalls;
@@ -236,7 +237,7 @@ impl<'a> Coordinator<'a> {
         let limit_ns = self.limit_ns();
         let is_ended = self.control.stop.load(Ordering::Relaxed);
         if is_ended || self.shared.halt.load(Ordering::Relaxed) {
-            limit_ns.min(watchdog::ENDED_PATIENCE_NS)
+            limit_ns.min(ENDED_PATIENCE_NS)
         } else {
             limit_ns
         }

@@ -108,12 +108,6 @@ impl Samples {
         })
     }
 
-    /// The `length` bytes that start `from_end` before the end of the target.
-    #[must_use]
-    pub fn at_end(&self, from_end: u64, length: usize) -> Option<&[u8]> {
-        self.at(self.size_bytes.checked_sub(from_end)?, length)
-    }
-
     /// The little-endian number at `offset`.
     #[must_use]
     pub fn u16_at(&self, offset: u64) -> Option<u16> {
@@ -177,7 +171,7 @@ mod tests {
         let samples = Samples::take(size, mark).expect("nothing fails");
         assert_eq!(samples.at(510, 2), Some(&[0, 0][..]));
         assert_eq!(samples.at(DEEP_BYTES, 4), Some(&[1; 4][..]));
-        assert_eq!(samples.at_end(512, 8), Some(&[63; 8][..]));
+        assert_eq!(samples.at(size - 512, 8), Some(&[63; 8][..]));
         assert_eq!(samples.at(EDGE_BYTES, 4), None);
         assert_eq!(samples.at(size, 1), None);
     }

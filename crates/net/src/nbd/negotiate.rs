@@ -2,7 +2,7 @@
 
 use super::wire::{self, handshake, info, option, reply, transmission, u16_at, u32_at, u64_at};
 use crate::address::Address;
-use crate::facts::Facts;
+use crate::facts::{Facts, words};
 use crate::fault::{Fault, FaultKind};
 use crate::settings::Settings;
 use crate::stream::{Deadline, Stream};
@@ -251,12 +251,6 @@ fn take_export(facts: &mut Facts, told: &[u8]) {
     facts.can_trim = has(transmission::TRIM);
     facts.can_share = has(transmission::MULTI_CONN);
     facts.is_rotational = has(transmission::ROTATIONAL);
-}
-
-/// A string of the server, bounded, and without what could steer a terminal.
-fn words(data: &[u8]) -> String {
-    let text = String::from_utf8_lossy(data);
-    text.chars().filter(|sign| !sign.is_control()).take(200).collect()
 }
 
 fn no_such_export(export: &str, listed: &[String]) -> Fault {

@@ -291,9 +291,3 @@ fn request_bytes_max(told: u64) -> Result<u32, Fault> {
     }
     Ok(u32::try_from(told.min(REQUEST_BYTES_MAX)).expect("it is bounded"))
 }
-
-/// A string of the server, bounded, and without what could steer a terminal.
-fn words(data: &[u8]) -> String {
-    let text = String::from_utf8_lossy(data);
-    text.chars().filter(|sign| !sign.is_control()).take(200).collect()
-}

@@ -10,7 +10,7 @@ use super::rpc::{Caller, Procedure};
 use super::status;
 use super::xdr::{Read, Short, Write};
 use crate::address::Address;
-use crate::facts::Facts;
+use crate::facts::{Facts, words};
 use crate::fault::{Fault, FaultKind};
 use crate::settings::Wanted;
 use crate::stream::Deadline;
@@ -188,7 +188,7 @@ impl Talk<'_> {
         let mut name = None;
         if read.word()? > 0 {
             let _domain = read.opaque(1024)?;
-            name = Some(super::words(read.opaque(1024)?)).filter(|name| !name.is_empty());
+            name = Some(words(read.opaque(1024)?)).filter(|name| !name.is_empty());
         }
         Ok(Ok((client, sequence, name)))
     }

@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
+use super::held::checked;
+
 /// The name that has stood since version 2.15 of 2009.
 #[cfg_attr(carried_libblkid, allow(dead_code))]
 const FILE_NAME: &str = "libblkid.so.1";
@@ -192,7 +194,7 @@ impl<'a> Probing<'a> {
         let (library, probe) = (self.library, self.probe.as_ptr());
         // SAFETY: the probe is live until it is dropped, and the descriptor is open for as long,
         // as `_file` borrows it. A size of 0 stands for all of it.
-        check(unsafe { (library.set_device)(probe, file.as_raw_fd(), 0, 0) })?;
+        checked(unsafe { (library.set_device)(probe, file.as_raw_fd(), 0, 0) }.into())?;
         let superblocks = SUPERBLOCK_LABEL
             | SUPERBLOCK_UUID
             | SUPERBLOCK_TYPE
@@ -207,7 +209,7 @@ impl<'a> Probing<'a> {
             (library.set_partitions_flags, PARTITIONS_FORCE_GPT | PARTITIONS_MAGIC),
         ] {
             // SAFETY: the probe is live, and the rest is an integer.
-            check(unsafe { set(probe, value) })?;
+            checked(unsafe { set(probe, value) }.into())?;
         }
         Ok(())
     }
@@ -277,10 +279,6 @@ impl Drop for Probing<'_> {
         // descriptors that it has opened itself.
         unsafe { (self.library.free_probe)(self.probe.as_ptr()) };
     }
-}
-
-fn check(status: c_int) -> io::Result<()> {
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-const NANOS_PER_SEC: u64 = 1_000_000_000;
+pub(super) const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// Nanoseconds on the monotonic clock, which never steps and counts from the host's start.
 #[inline]

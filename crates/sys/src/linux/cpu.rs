@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::device::number_in;
+
 /// One logical CPU that is online, and its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cpu {
@@ -62,10 +64,10 @@ fn topology_in(devices: &Path) -> io::Result<Vec<Cpu>> {
     let mut cpus: Vec<Cpu> = Vec::with_capacity(online.len());
     for &os_id in &online {
         let place = devices.join(format!("system/cpu/cpu{os_id}/topology"));
-        let socket = read_number(&place.join("physical_package_id")).unwrap_or(0);
-        let die = read_number(&place.join("die_id")).unwrap_or(0);
+        let socket = number_in(&place.join("physical_package_id")).unwrap_or(0);
+        let die = number_in(&place.join("die_id")).unwrap_or(0);
         // A guest without core numbers has one core per CPU.
-        let core_id = read_number(&place.join("core_id")).unwrap_or(os_id);
+        let core_id = number_in(&place.join("core_id")).unwrap_or(os_id);
         let next = u32::try_from(cores.len()).unwrap_or(u32::MAX);
         let core = *cores.entry((socket, die, core_id)).or_insert(next);
         let node = nodes.get(&os_id).copied().unwrap_or(0);
@@ -130,7 +132,7 @@ fn efficiency_classes(devices: &Path, online: &[u32]) -> BTreeMap<u32, u8> {
         ranks.extend(parse_list(list).into_iter().map(|os_id| (os_id, rank)));
     }
     let read_all = |name: &str| {
-        let read = |os_id: u32| read_number(&devices.join(format!("system/cpu/cpu{os_id}/{name}")));
+        let read = |os_id: u32| number_in(&devices.join(format!("system/cpu/cpu{os_id}/{name}")));
         online.iter().filter_map(|&os_id| Some((os_id, read(os_id)?))).collect()
     };
     if ranks.is_empty() {
@@ -169,10 +171,6 @@ pub(crate) fn parse_list(text: &str) -> Vec<u32> {
         }
     }
     numbers
-}
-
-fn read_number(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// The CPUs that this process may run on, by the kernel's numbers, ascending.

@@ -312,7 +312,7 @@ impl Directory {
     }
 }
 
-fn checked(status: libc::c_long) -> io::Result<()> {
+pub(super) fn checked(status: libc::c_long) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
+use super::clock::NANOS_PER_SEC;
 
 /// What is waited for at one descriptor; that its peer has hung up always ends the wait too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,8 @@ fn timespec(nanos: u64) -> libc::timespec {
     // SAFETY: all zero is a time of no length; some C libraries have padding beside the two fields.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };
     // The field's own type has no name that each C library keeps; what does not fit is decades.
-    time.tv_sec = (nanos / NANOS_PER_SECOND).try_into().unwrap_or(i32::MAX.into());
-    time.tv_nsec = libc::c_long::try_from(nanos % NANOS_PER_SECOND).unwrap_or_default();
+    time.tv_sec = (nanos / NANOS_PER_SEC).try_into().unwrap_or(i32::MAX.into());
+    time.tv_nsec = libc::c_long::try_from(nanos % NANOS_PER_SEC).unwrap_or_default();
     time
 }
 

@@ -6,10 +6,9 @@ use super::super::worker::WorkerOutcome;
 use super::shared::Shared;
 use crate::measure::{OutstandingIo, STRETCH_NS_MIN, keep_longest};
 use crate::plan::{TargetPlan, ThreadPlan};
+use crate::supervise::ENDED_PATIENCE_NS;
 use crate::units::NANOS_PER_SEC;
 
-/// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
-pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
 /// How much longer than its limit a thread that stays away is waited for behind the load: one that has lost
 /// its connection says so then.
 const GRACE_NS: u64 = NANOS_PER_SEC / 2;

@@ -1,6 +1,7 @@
 //! Numbers and names in sentences.
 
 use crate::plan::TargetPlan;
+pub(super) use crate::units::percent;
 use crate::units::{GIB, KIB, MIB, TIB};
 
 /// More targets are not named in a sentence.
@@ -37,11 +38,6 @@ pub(in crate::result) fn rate(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is positive")]
     let whole = number.round() as u64;
     grouped(whole)
-}
-
-/// A share in percent; 0 of nothing.
-pub(super) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// A count with its noun, in the plural where that is due.

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use super::access::{NoAccess, may_make_in, may_read, may_write};
 use super::holders::device_number;
@@ -218,7 +219,7 @@ fn disk_of(directory: &Path) -> &Path {
 /// The unit in which a disk discards; a disk that discards at most 0 bytes at once cannot
 /// (Documentation/ABI/stable/sysfs-block of the kernel).
 fn discard_granularity(disk: &Path) -> Option<u32> {
-    let limit = |name: &str| number_in(&disk.join("queue").join(name));
+    let limit = |name: &str| number_in::<u64>(&disk.join("queue").join(name));
     limit("discard_max_bytes").filter(|bytes| *bytes > 0)?;
     u32::try_from(limit("discard_granularity")?).ok()
 }
@@ -231,9 +232,7 @@ fn sys_directory((major, minor): (u32, u32)) -> PathBuf {
 /// Fills in what the queue of a device, or of the disk that a partition lies on, tells.
 fn fill_from_queue(facts: &mut PathFacts, directory: &Path) {
     let disk = disk_of(directory);
-    let limit = |name: &str| {
-        number_in(&disk.join("queue").join(name)).and_then(|bytes| u32::try_from(bytes).ok())
-    };
+    let limit = |name: &str| number_in(&disk.join("queue").join(name));
     if let Some(bytes) = limit("logical_block_size") {
         facts.logical_sector_bytes = bytes;
         facts.physical_sector_bytes = limit("physical_block_size").unwrap_or(bytes);
@@ -246,10 +245,11 @@ fn fill_from_queue(facts: &mut PathFacts, directory: &Path) {
 
 /// Size of a device in bytes; sysfs counts it in units of 512 bytes, whatever the sector.
 fn size_bytes(directory: &Path) -> Option<u64> {
-    number_in(&directory.join("size")).map(|units| units.saturating_mul(512))
+    number_in::<u64>(&directory.join("size")).map(|units| units.saturating_mul(512))
 }
 
-fn number_in(path: &Path) -> Option<u64> {
+/// The number that a file of the kernel holds.
+pub(super) fn number_in<T: FromStr>(path: &Path) -> Option<T> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
