@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
+    "SQLITE_HEADER",
     "anything",
     "check_regular",
     "is_empty",
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 # https://www.sqlite.org/fileformat2.html#magic_header_string
-_SQLITE_HEADER = b"SQLite format 3\0"
+SQLITE_HEADER = b"SQLite format 3\0"
 _UNFINISHED = ".fathom-unfinished-"
 # By 4 bytes of ours and 8 characters of mkstemp(3), which no name of a user's file has.
 _UNFINISHED_NAME = re.compile(re.escape(_UNFINISHED) + r"[0-9a-f]{8}-[a-z0-9_]{8}")
@@ -304,7 +305,7 @@ def _check_replaceable(path: Path) -> None:
     """
     check_regular(path)
     with suppress(PermissionError), path.open("rb") as file:
-        if file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER:
+        if file.read(len(SQLITE_HEADER)) == SQLITE_HEADER:
             words = "it is a database, such as a store of results, and is not replaced"
             raise OSError(errno.EINVAL, f"{words}; name another file", str(path))
 

@@ -102,7 +102,7 @@ def scaling(
     points: list[ScalePoint] = []
     for hosts in counts:
         use(hosts)
-        words = f"{hosts} host{'s' * (hosts > 1)}"
+        words = counted(hosts, "host")
         seen = known.get(hosts) or (yield Step(words, arguments, {"hosts": hosts}))
         found = seen.figures
         one = points[0].iops if points else (found.iops if found else None)

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from fathom._extras import install_line, missing_of
-from fathom._files import check_regular
+from fathom._files import SQLITE_HEADER, check_regular
 from fathom._own_stores import file_number
 from fathom._text import without_secrets
 from fathom.store._look import Look
@@ -49,7 +49,6 @@ _FILE = "fathom_file"
 # What a run is saved into.
 _NUMBERED = ("experiments", "steps", "runs", "overrides")
 _WRITTEN = (*_NUMBERED, "shared_texts", "provenances", "run_targets")
-_SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
 _PG_MISSING = "23503"
@@ -186,14 +185,14 @@ class Database:
             self._look = Look(path)
             # Whoever never closes a store closes this with it.
             weakref.finalize(self, self._look.close)
-            beginning = self._look.read(len(_SQLITE_HEADER))
+            beginning = self._look.read(len(SQLITE_HEADER))
         except FileNotFoundError:
             beginning = b""
         except OSError as error:
             raise StoreError(
                 f"the store {path} cannot be opened: {error.strerror}; name another with --store"
             ) from error
-        if beginning not in (b"", _SQLITE_HEADER):
+        if beginning not in (b"", SQLITE_HEADER):
             if self._look is not None:
                 self._look.close()
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")

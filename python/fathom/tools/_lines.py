@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
-from fathom.units import NS_PER_MS
+from fathom.units import NS_PER_MS, SIZES
 
 __all__ = [
     "Line",
@@ -36,7 +36,6 @@ _NUMBER_OF_BULLET = re.compile(r"^[\u2022\u25cf\u25aa>]\s*")
 _END = re.compile(r"\r\n|\n|\r")
 _RULE = re.compile(r"[-*=_.\s|+]*")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?\s*")
-_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 # Far more than any figure, and far less than what sums and products of floats overflow at.
 _MOST = 1e30
@@ -103,4 +102,4 @@ def bytes_of(text: str) -> int | None:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return None
-    return round(float(match[1]) * int(1024 ** _UNITS[match[2].upper()]))
+    return round(float(match[1]) * SIZES[match[2].upper()])

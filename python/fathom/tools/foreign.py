@@ -35,10 +35,18 @@ if TYPE_CHECKING:
     from fathom.store import Store
     from fathom.tools.load import Load
 
-__all__ = ["ForeignRunner", "Tool", "ToolSpan"]
+__all__ = ["NO_WAITS", "ForeignRunner", "Tool", "ToolSpan"]
 
 # How long a tool may take beside its warm-up and its measured time: to start, and to write logs.
 _OVERHEAD_S = 60.0
+NO_WAITS = {
+    "completion_waits": 0,
+    "throttle_waits": 0,
+    "throttle_sleeps": 0,
+    "lookasides": 0,
+    "lookaside_completions": [0] * 8,
+}
+"""The waits of a thread, of which no tool tells."""
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,8 @@ from fathom.tools.fio.read_logs import (
     read_fio_hist_log,
     read_fio_log,
 )
-from fathom.tools.iometer.read import (
-    looks_like_iometer_csv,
-    looks_like_iometer_icf,
-    read_iometer_csv,
-    read_iometer_icf,
-)
+from fathom.tools.iometer.load import looks_like_icf
+from fathom.tools.iometer.read import looks_like_iometer_csv, read_iometer_csv, read_iometer_icf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +54,7 @@ FORMATS: Mapping[str, _Format] = {
     "fio-json": _Format(looks_like_fio_json, read_fio_json),
     "diskspd-xml": _Format(looks_like_diskspd_xml, read_diskspd_xml),
     "iometer-csv": _Format(looks_like_iometer_csv, read_iometer_csv),
-    "iometer-icf": _Format(looks_like_iometer_icf, read_iometer_icf),
+    "iometer-icf": _Format(looks_like_icf, read_iometer_icf),
     "crystaldiskmark-text": _Format(looks_like_crystaldiskmark, read_crystaldiskmark),
     "fio-hist-log": _Format(looks_like_fio_hist_log, read_fio_hist_log),
     **{

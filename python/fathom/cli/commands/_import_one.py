@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import fathom
 import fathom.store as stores
 from fathom import imported, tools
-from fathom._files import check_regular
+from fathom._files import SQLITE_HEADER, check_regular
 from fathom._own_stores import BESIDE_STORES, is_own_store
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["STDIN", "Imported", "import_one"]
 
 STDIN = "-"
-_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def _is_store(name: str) -> bool:
             )
         return True
     with path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
 
 
 def _copied(later: LaterStore, name: str) -> Imported:

@@ -23,7 +23,7 @@ from fathom.engine import load_of
 from fathom.hosts import host_figures
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
-from fathom.units import clock_words, size_words
+from fathom.units import clock_words, counted, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -259,10 +259,9 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
 def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
     """Return how many runs there are, and how long they take; hosts run at the same time."""
     if is_fleet:
-        hosts = f"{len(told)} host{'s' * (len(told) > 1)}"
-        return f"1 run on {hosts}, about {clock_words(told[0]['duration_s'])}"
+        return f"1 run on {counted(len(told), 'host')}, about {clock_words(told[0]['duration_s'])}"
     seconds = clock_words(sum(one["duration_s"] for one in told))
-    return f"{len(told)} run{'s' * (len(told) > 1)}, about {seconds}"
+    return f"{counted(len(told), 'run')}, about {seconds}"
 
 
 def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:

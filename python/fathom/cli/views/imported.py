@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.cli.views.runs import console, facts_table, plain_text, text_table
+from fathom.cli.views.runs import console, facts_table, number_cell, plain_text, text_table
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -39,21 +39,20 @@ def show_imported(result: ImportedResult) -> None:
 def _cells(found: ImportedDirection) -> list[str]:
     texts = found.texts
     rates = [
-        texts.get("iops") or _number(found.iops, 2),
-        texts.get("mib_per_s") or _number(found.mib_per_s, 2),
+        texts.get("iops") or number_cell(found.iops, 2),
+        texts.get("mib_per_s") or number_cell(found.mib_per_s, 2),
     ]
     latency = found.latency
     if latency is None:
         return [*rates, *("-" for _ in range(7))]
     percentiles = [latency.percentiles_ns.get(percent) for percent in _PERCENTS]
     values = [latency.mean_ns, latency.std_ns, *percentiles, latency.max_ns]
-    return [*rates, *(_number(one, 3, NS_PER_MS) for one in values)]
+    return [*rates, *(number_cell(one, 3, NS_PER_MS) for one in values)]
 
 
 def _cpu_cells(cpu: ImportedCpu) -> list[str]:
     names = ("usage_percent", "user_percent", "kernel_percent", "idle_percent")
-    return [cpu.label, *(cpu.texts.get(name) or _number(getattr(cpu, name), 2) for name in names)]
-
-
-def _number(value: float | None, digits: int, unit: float = 1) -> str:
-    return "-" if value is None else f"{value / unit:,.{digits}f}"
+    return [
+        cpu.label,
+        *(cpu.texts.get(name) or number_cell(getattr(cpu, name), 2) for name in names),
+    ]

@@ -30,6 +30,7 @@ __all__ = [
     "console",
     "facts_table",
     "local_time",
+    "number_cell",
     "plain_text",
     "runs_table",
     "show_result",
@@ -218,10 +219,10 @@ def _run_cells(run: RunSummary) -> list[str]:
         run.label,
         run.outcome if columns["origin"] == "native" else f"{run.outcome} ({columns['origin']})",
         load_words(columns),
-        _number(columns["total_iops"], 0),
-        _number(columns["total_mib_per_s"], 2),
-        _number(columns["total_latency_mean_ns"], 3, NS_PER_MS),
-        _number(columns["total_latency_p99_ns"], 3, NS_PER_MS),
+        number_cell(columns["total_iops"], 0),
+        number_cell(columns["total_mib_per_s"], 2),
+        number_cell(columns["total_latency_mean_ns"], 3, NS_PER_MS),
+        number_cell(columns["total_latency_p99_ns"], 3, NS_PER_MS),
         columns["target_path"] or "",
     ]
 
@@ -244,5 +245,6 @@ def load_words(columns: Mapping[str, object]) -> str:
     return f"{load} (1 of {spans} time spans)" if isinstance(spans, int) and spans > 1 else load
 
 
-def _number(value: float | None, digits: int, unit: float = 1) -> str:
+def number_cell(value: float | None, digits: int, unit: float = 1) -> str:
+    """Return a figure in a unit, or a dash where there is none."""
     return "-" if value is None else f"{value / unit:,.{digits}f}"

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from fathom._digits import beside_limit
-from fathom.units import rate_words
+from fathom.units import counted, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ def share_words(linear_share: float) -> str:
 
 def plan_words(plan: DensityPlan, count: int) -> str:
     """Return how many of what: ``4 databases``."""
-    return f"{count} {plan.noun}{'s' if count > 1 else ''}"
+    return counted(count, plan.noun)
 
 
 def stepped(

@@ -35,16 +35,12 @@ _HELD = re.compile(r"held ([\d.]+) %")
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     for one in weighed(evidence, "possible", "page_cache"):
         (run,) = one.runs
-        origin = next(iter(_origins(run)), None)
+        origin = next(iter(run.result.time_spans[0].origins), None)
         sure = _confidence(run, one.evidence, origin)
         title = _MAY_HAVE if sure == "possible" or run.load.is_direct else _MEASURED
         yield replace(
             one, confidence=sure, title=title, evidence=_with_counters(one.evidence, origin)
         )
-
-
-def _origins(run: Observed) -> tuple[Origin, ...]:
-    return Origin.all_of(run.result.raw["time_spans"][0])
 
 
 def _with_counters(words: str, origin: Origin | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom._beneath import Origin
 from fathom.findings.causes import OTHERS_ANSWERED
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
@@ -41,7 +40,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         else:
             continue
         where = ", past the page cache" if one.load.is_direct else ""
-        counted = [f" {origin.sentence}." for origin in _origins(one)[:1]]
+        counted = [f" {origin.sentence}." for origin in one.result.time_spans[0].origins[:1]]
         yield Noticed(
             f"{one.load.words()}, {one.load.outstanding} outstanding{where}: {words}."
             f"{''.join(counted)}",
@@ -62,16 +61,12 @@ def _greatest_rate(one: Observed) -> tuple[float, str]:
     return rate, f" of host {name}"
 
 
-def _origins(one: Observed) -> tuple[Origin, ...]:
-    return Origin.all_of(one.result.raw["time_spans"][0])
-
-
 def _suspects(one: Observed) -> list[str]:
     """Return what may have answered so quickly, the last behind an *or*.
 
     What went past the page cache did not come from it, nor did what a device has counted.
     """
-    answered = {origin.answered_by for origin in _origins(one)}
+    answered = {origin.answered_by for origin in one.result.time_spans[0].origins}
     is_counted = answered == {"device"}
     found = [] if one.load.is_direct or is_counted else ["the page cache"]
     if one.load.write_percent < _ALL_PERCENT:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathom.report.material import ReportedRun
     from fathom.store import Experiment
 
-__all__ = ["density_side"]
+__all__ = ["density_side", "unfinished_words"]
 
 
 def density_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
@@ -25,7 +25,7 @@ def density_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
     points = tuple(map(_point, _with_linear(outcome.get("steps", ()))))
     unit = str(outcome.get("unit", "TPS"))
     sentences = tuple(outcome.get("sentences", ()))
-    headline = sentences[0] if sentences else _unfinished(experiment)
+    headline = sentences[0] if sentences else unfinished_words(experiment)
     return Side(
         name=experiment.name or f"density e{experiment.id}",
         verb="density",
@@ -38,11 +38,12 @@ def density_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
         commands=(_command(plan),),
         densities=points,
         per_s=unit,
-        notes=() if experiment.state == "complete" else (_unfinished(experiment),),
+        notes=() if experiment.state == "complete" else (unfinished_words(experiment),),
     )
 
 
-def _unfinished(experiment: Experiment) -> str:
+def unfinished_words(experiment: Experiment) -> str:
+    """Say why an experiment did not come to its end."""
     return f"It did not come to its end: {(experiment.failure or experiment.state).rstrip('.')}."
 
 

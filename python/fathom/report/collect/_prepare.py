@@ -6,11 +6,12 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from fathom.experiments.figure_words import check_words
+from fathom.report.collect._density import unfinished_words
 from fathom.report.collect._runs import advice_of, device_facts, run_command, tool_of
 from fathom.report.material import KeyNumber, Part, Rounds, Side, Verdict, WrittenPiece
 from fathom.stats.steadiness import steadiness_words
 from fathom.stats.steady import WindowCheck
-from fathom.units import rate_words, size_words
+from fathom.units import MIB, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ def look_side(experiment: Experiment) -> Side:
     """Return the side of a look at a target."""
     target, outcome = experiment.plan["target"], experiment.outcome or {}
     found = outcome.get("reads_measure_device")
-    headline = _MEASURES.get(found or "", _unfinished(experiment))
+    headline = _MEASURES.get(found or "", unfinished_words(experiment))
     verdict = Verdict(target["path"], headline, tuple(outcome.get("sentences", ())))
     return Side(
         name=target["path"],
@@ -47,10 +48,6 @@ def look_side(experiment: Experiment) -> Side:
         commands=(shlex.join(["fathom", "prepare", "look", target["path"]]),),
         finds_none="A look at a target has none: it says what the target holds.",
     )
-
-
-def _unfinished(experiment: Experiment) -> str:
-    return f"It did not come to its end: {(experiment.failure or experiment.state).rstrip('.')}."
 
 
 def _target_facts(target: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -116,14 +113,14 @@ def written_side(
     target, is_fill = plan["target"], plan["kind"] == "fill"
     pieces = _pieces(runs)
     written = sum(one.bytes for one in pieces)
-    seconds = sum(one.bytes / (1 << 20) / one.mib_per_s for one in pieces if one.mib_per_s)
-    rate = written / (1 << 20) / seconds if seconds else None
+    seconds = sum(one.bytes / MIB / one.mib_per_s for one in pieces if one.mib_per_s)
+    rate = written / MIB / seconds if seconds else None
     headline = f"{size_words(written)} were written" if pieces else "Nothing was missing"
     if rate is not None:
         # The time of the runs alone: bringing it to stable storage comes on top.
         headline += f" at {rate_words(rate)} MiB/s, flushes not counted"
     if experiment.state != "complete":
-        headline = _unfinished(experiment).removesuffix(".")
+        headline = unfinished_words(experiment).removesuffix(".")
     verdict = Verdict(target["path"], f"{headline}.", _written_sentences(plan, outcome))
     share = written / target["size_bytes"] if target["size_bytes"] else None
     check = outcome.get("check") or {}
@@ -206,7 +203,7 @@ def settled_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
     outcome, plan = experiment.outcome or {}, experiment.plan
     steady = outcome.get("steady")
     if steady is None:
-        headline = _unfinished(experiment)
+        headline = unfinished_words(experiment)
     elif steady["is_steady"]:
         headline = f"The SNIA's rule of steady state is kept in round {outcome['rounds']}."
     else:

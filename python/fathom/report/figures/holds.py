@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.report.figure import Column, Figure, Table, View
 from fathom.report.figures._bars import lying_bars
-from fathom.units import size_words
+from fathom.units import MIB, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def holds(material: Material) -> Figure | None:
         return None
     columns = (Column("Of"), Column("Holds"), Column("Size", "MiB", 2), Column("Share", "%", 2))
     rows = tuple(
-        (side.name, one.name, one.bytes / (1 << 20), 100 * one.share)
+        (side.name, one.name, one.bytes / MIB, 100 * one.share)
         for side in known
         for one in side.parts
     )

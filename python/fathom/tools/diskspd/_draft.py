@@ -18,7 +18,7 @@ from fathom.tools._lines import nanoseconds
 from fathom.tools.diskspd._read_load import Settings, command_settings
 from fathom.tools.diskspd._tables import WHAT, percent_of
 
-__all__ = ["Draft", "Head", "with_percentiles"]
+__all__ = ["Draft", "Head", "started_s", "with_percentiles"]
 
 ORIGIN = "diskspd-text"
 _ENDS = (0.0, 100.0)
@@ -103,7 +103,7 @@ class Draft:
             tool_version="",
             title=self.head.command_line,
             command_line=self.head.command_line,
-            time_stamp_unix_s=_utc(system.get("start time", "")),
+            time_stamp_unix_s=started_s(system.get("start time", "")),
             host_name=system.get("computer name", ""),
             measured_s=self.measured_s,
             load=load,
@@ -161,7 +161,7 @@ def with_percentiles(found: ImportedDirection, texts: dict[str, str]) -> Importe
     return replace(found, latency=latency, texts={**found.texts, **texts})
 
 
-def _utc(text: str) -> float | None:
+def started_s(text: str) -> float | None:
     """Return the start, which DiskSpd prints from 2.0.21 on, in UTC."""
     try:
         found = datetime.strptime(text, "%Y/%m/%d %H:%M:%S UTC").replace(tzinfo=UTC)

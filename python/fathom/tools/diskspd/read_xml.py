@@ -8,7 +8,6 @@ no network is used, and the parser's limits on depth and size stay on.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import nanoseconds
+from fathom.tools.diskspd._draft import started_s
 from fathom.tools.diskspd._read_load import mixed_by
 from fathom.tools.diskspd._tables import WHAT
 from fathom.tools.diskspd._well_formed import well_formed
@@ -171,7 +171,7 @@ def _result(
         tool="DiskSpd" if other is None else str(other.get("Name")),
         tool_version=version if other is None else str(other.get("Version")),
         title="" if number == 1 else f"time span {number}",
-        time_stamp_unix_s=_time_stamp(root.findtext("System/RunTime") or ""),
+        time_stamp_unix_s=started_s(root.findtext("System/RunTime") or ""),
         host_name=root.findtext("System/ComputerName") or "",
         measured_s=measured_s,
         load=_load(profile, span),
@@ -450,11 +450,3 @@ def _whole(element: _Element, name: str) -> int | None:
     if text is not None and found is None:
         raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
     return found
-
-
-def _time_stamp(text: str) -> float | None:
-    try:
-        found = datetime.strptime(text, "%Y/%m/%d %H:%M:%S UTC").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return found.timestamp()

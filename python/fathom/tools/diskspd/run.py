@@ -18,7 +18,7 @@ from fathom._ranks import rank_of
 from fathom.errors import InvalidRequestError
 from fathom.tools._process import told_by
 from fathom.tools.diskspd._well_formed import well_formed
-from fathom.tools.foreign import ToolSpan
+from fathom.tools.foreign import NO_WAITS, ToolSpan
 from fathom.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -41,13 +41,6 @@ _LEFT_OUT = (
     "--allow-write",
     "--protect",
 )
-_WAITS = {
-    "completion_waits": 0,
-    "throttle_waits": 0,
-    "throttle_sleeps": 0,
-    "lookasides": 0,
-    "lookaside_completions": [0] * 8,
-}
 
 
 def find_diskspd(name: str) -> DiskspdExe:
@@ -157,7 +150,7 @@ def _whole(span: ET.Element, *, with_latency: bool) -> dict[str, Any]:
         "cpu_ns": 0,
         "user_cpu_ns": 0,
         "submissions": None,
-        "waits": _WAITS,
+        "waits": NO_WAITS,
         "targets": [
             {
                 "target": 0,

@@ -18,7 +18,7 @@ from fathom.runners.known_mean import known_mean
 from fathom.tools._process import told_by
 from fathom.tools.fio.names import files_of, is_plain
 from fathom.tools.fio.write import to_fio
-from fathom.tools.foreign import ToolSpan
+from fathom.tools.foreign import NO_WAITS, ToolSpan
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ _VERSION_LENGTH = 60
 _PERCENT = 100
 _MOST = 1 << 63
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
-_WAITS = {
-    "completion_waits": 0,
-    "throttle_waits": 0,
-    "throttle_sleeps": 0,
-    "lookasides": 0,
-    "lookaside_completions": [0] * 8,
-}
 # Words of fio that tell nothing of a fault.
 _IDLE_WORDS = ("note:", "fio: this platform")
 
@@ -242,7 +235,7 @@ def _thread(
         "cpu_ns": round(busy_ns),
         "user_cpu_ns": round(user_ns),
         "submissions": None,
-        "waits": _WAITS,
+        "waits": NO_WAITS,
         "targets": [
             {
                 "target": target,

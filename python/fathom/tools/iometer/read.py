@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "looks_like_iometer_csv",
-    "looks_like_iometer_icf",
     "read_iometer_csv",
     "read_iometer_icf",
 ]
@@ -67,11 +66,6 @@ class _Test(NamedTuple):
 def looks_like_iometer_csv(text: str) -> bool:
     """Whether a text has the head of Iometer's tables."""
     return "'Target Type,Target Name,Access Specification Name" in text
-
-
-def looks_like_iometer_icf(text: str) -> bool:
-    """Whether a text is a configuration of Iometer."""
-    return "'ACCESS SPECIFICATIONS ===" in text
 
 
 def read_iometer_csv(data: bytes) -> Reading:
