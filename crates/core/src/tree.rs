@@ -73,12 +73,3 @@ pub fn chosen(text: &str) -> &str {
     let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     marked.map_or(text, |(choice, _)| choice)
 }
-
-/// The numbers of a list such as `0-3,8`.
-pub fn list(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
-    };
-    text.split(',').filter_map(range).flatten().collect()
-}

@@ -1,8 +1,10 @@
 //! Limits of the control groups that this process is in, of version 1 and 2 (`cgroups(7)`, and
 //! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
 
+use fathom_sys::cpu::parse_list;
+
 use super::Finding;
-use super::tree::{Tree, list};
+use super::tree::Tree;
 use crate::control_groups;
 
 /// Threads of some hundred targets, with room to spare.
@@ -57,7 +59,7 @@ fn effective(tree: &Tree, folders: &[String]) -> Option<(String, usize, String)>
     let files = ["cpuset.cpus.effective", "cpuset.effective_cpus"];
     let set = |folder: &String| {
         let text = files.iter().find_map(|file| tree.text(&format!("{folder}/{file}")))?;
-        Some((folder.clone(), list(&text).len(), text))
+        Some((folder.clone(), parse_list(&text).len(), text))
     };
     folders.iter().rev().find_map(set)
 }
@@ -65,7 +67,7 @@ fn effective(tree: &Tree, folders: &[String]) -> Option<(String, usize, String)>
 /// The CPUs that are left to this process by the groups down to its own, if they are not all.
 fn cpu_set(tree: &Tree, folders: &[String]) -> Option<Finding> {
     let (folder, count, cpus) = effective(tree, folders)?;
-    let online = list(&tree.text("sys/devices/system/cpu/online")?).len();
+    let online = parse_list(&tree.text("sys/devices/system/cpu/online")?).len();
     if count == 0 || count >= online {
         return None;
     }

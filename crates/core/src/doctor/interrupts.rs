@@ -1,7 +1,9 @@
 //! Where a device's interrupts arrive.
 
+use fathom_sys::cpu::parse_list;
+
 use super::Finding;
-use super::tree::{Tree, list};
+use super::tree::Tree;
 
 /// The interrupts of a device and the CPUs that take them.
 pub fn examine(tree: &Tree, disk: &str) -> Option<Finding> {
@@ -17,7 +19,7 @@ pub fn examine(tree: &Tree, disk: &str) -> Option<Finding> {
     cpus.sort_unstable();
     cpus.dedup();
     let subject = "interrupts";
-    let online = list(&tree.text("sys/devices/system/cpu/online").unwrap_or_default());
+    let online = parse_list(&tree.text("sys/devices/system/cpu/online").unwrap_or_default());
     let names = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     if online.len() > 1 && cpus.len() == 1 {
         return Some(Finding::slow(
@@ -65,5 +67,5 @@ fn targets(tree: &Tree, number: u32) -> Vec<u32> {
     let text = files.iter().find_map(|file| {
         tree.text(&format!("proc/irq/{number}/{file}")).filter(|text| !text.is_empty())
     });
-    list(&text.unwrap_or_default())
+    parse_list(&text.unwrap_or_default())
 }

@@ -1,6 +1,8 @@
 //! What this process may do: `io_uring`, locked memory, open files, filters of system calls, CPUs.
 
-use super::tree::{Tree, field, list};
+use fathom_sys::cpu::parse_list;
+
+use super::tree::{Tree, field};
 use super::{Finding, cgroup};
 use crate::plan::facts::EngineAvailability;
 
@@ -89,9 +91,9 @@ fn open_files(tree: &Tree) -> Option<Finding> {
 fn affinity(tree: &Tree) -> Option<Finding> {
     let status = tree.text("proc/self/status")?;
     let allowed = field(&status, "Cpus_allowed_list")?;
-    let online = list(&tree.text("sys/devices/system/cpu/online")?).len();
+    let online = parse_list(&tree.text("sys/devices/system/cpu/online")?).len();
     let there = cgroup::cpus_left(tree).map_or(online, |left| left.min(online));
-    let count = list(allowed).len();
+    let count = parse_list(allowed).len();
     if count >= there {
         return None;
     }

@@ -162,7 +162,8 @@ fn frequency_ranks(frequencies: BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
 }
 
 /// The numbers of a list such as `0-3,8,10-11`.
-pub(crate) fn parse_list(text: &str) -> Vec<u32> {
+#[must_use]
+pub fn parse_list(text: &str) -> Vec<u32> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
