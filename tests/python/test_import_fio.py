@@ -281,6 +281,15 @@ def test_jobs_of_unlike_shares_have_no_share_of_the_first_of_them() -> None:
     assert (alike.write_percent, alike.random_percent) == (30, None)
 
 
+def test_longer_units_and_signs_of_shares_were_not_read() -> None:
+    """They are what fio takes and prints; a load of 70 % writes was one without any."""
+    sizes = {"bs": "4kib", "runtime": "10sec", "ramp_time": "500msec"}
+    load = load_of(job("a", rw="randrw", rwmixwrite="70%", percentage_random="50%", **sizes))
+    assert (load.block_bytes, load.write_percent, load.random_percent) == (4096, 70, 50)
+    assert (load.duration_s, load.warm_up_s) == (10, 0.5)
+    assert load_of(job("a", rw="rw", rwmixwrite="most")).write_percent is None
+
+
 @pytest.mark.parametrize(
     ("options", "block_bytes", "random_percent"),
     [

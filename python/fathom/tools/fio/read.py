@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom._nesting import is_nested_too_deep
 from fathom._numbers import whole_number
 from fathom._text import without_halves
+from fathom.errors import InvalidRequestError
 from fathom.imported.errors import ImportFormatError
 from fathom.imported.merge import merged
 from fathom.imported.model import (
@@ -34,12 +36,13 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import decimal
+from fathom.tools._units import fio_percent, fio_seconds, read_fio_size
 from fathom.tools.fio.job_file import with_options
 from fathom.tools.fio.names import SYNCHRONOUS, files_of
 from fathom.units import KIB, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
 
@@ -50,7 +53,6 @@ __all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
 
 _Value = TypeVar("_Value")
 _ALL = 100
-_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 
 
 def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> ImportedLoad:
@@ -62,7 +64,7 @@ def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> Impor
     threads = 0
     for name in dict.fromkeys(names):
         same = [one for other, one in zip(names, options, strict=True) if other == name]
-        threads += max(len(same), _count(same[0].get("numjobs")) or 1)
+        threads += max(len(same), _known(read_fio_size, same[0].get("numjobs")) or 1)
     orders = [str(one.get("rw", one.get("readwrite", "read"))) for one in options]
     pairs = [*zip(orders, options, strict=True)] if any(options) else []
     return ImportedLoad(
@@ -71,15 +73,15 @@ def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> Impor
         outstanding=_one([_outstanding(one) for _, one in pairs]),
         write_percent=_one([_write_percent(*pair) for pair in pairs]),
         random_percent=_one([_random_percent(*pair) for pair in pairs]),
-        duration_s=_one([_seconds(one.get("runtime")) for one in options]),
-        warm_up_s=_one([_seconds(one.get("ramp_time")) for one in options]),
+        duration_s=_one([_known(fio_seconds, one.get("runtime")) for one in options]),
+        warm_up_s=_one([_known(fio_seconds, one.get("ramp_time")) for one in options]),
     )
 
 
 def _outstanding(options: Mapping[str, Any]) -> int | None:
     """Return the depth, which engines that wait for each I/O do not have; fio's is one of them."""
     is_waiting = options.get("ioengine", "psync") in SYNCHRONOUS
-    return 1 if is_waiting else _count(options.get("iodepth", 1))
+    return 1 if is_waiting else _known(read_fio_size, options.get("iodepth", 1))
 
 
 def _one(values: Sequence[_Value | None]) -> _Value | None:
@@ -92,7 +94,7 @@ def _block_bytes(order: str, options: Mapping[str, Any]) -> int | None:
     if {"bsrange", "bssplit", "blocksize_range"} & set(options):
         return None
     text = str(options.get("bs", options.get("blocksize", "4k")))
-    sizes = [_count(part or "4k") for part in text.split(",")]
+    sizes = [_known(read_fio_size, part or "4k") for part in text.split(",")]
     reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
     kind = _kind(order)
     used = {reads} if kind == "read" else {writes} if kind == "write" else {reads, writes}
@@ -103,13 +105,11 @@ def _kind(order: str) -> str:
     return order.partition(":")[0].removeprefix("rand")
 
 
-def _count(value: object) -> int | None:
-    """Read a size or a number as fio does: k is 1024."""
-    match = _SIZE.fullmatch(str(value).strip())
-    if match is None:
-        return None
-    power = " kmgtp".index(match[2].lower() or " ")
-    return int(match[1]) * int(KIB**power)
+def _known(read: Callable[[str, str], _Value], value: object) -> _Value | None:
+    """Return what a reader of fio's options finds; None if it is nothing that fio takes."""
+    with suppress(InvalidRequestError):
+        return read("", str(value))
+    return None
 
 
 def _write_percent(order: str, options: Mapping[str, Any]) -> float | None:
@@ -118,10 +118,11 @@ def _write_percent(order: str, options: Mapping[str, Any]) -> float | None:
         return 0.0 if kind == "read" else 100.0
     if kind not in ("rw", "readwrite"):
         return None
-    if "rwmixwrite" in options:
-        return float(_count(options["rwmixwrite"]) or 0)
-    reads = _count(options.get("rwmixread", 50))
-    return None if reads is None else 100.0 - reads
+    is_of_writes = "rwmixwrite" in options
+    share = _known(fio_percent, options.get("rwmixwrite" if is_of_writes else "rwmixread", 50))
+    if share is None:
+        return None
+    return float(share if is_of_writes else _ALL - share)
 
 
 def _random_percent(order: str, options: Mapping[str, Any]) -> float | None:
@@ -129,19 +130,11 @@ def _random_percent(order: str, options: Mapping[str, Any]) -> float | None:
     kind, _, row = order.partition(":")
     if not kind.startswith("rand"):
         return 0.0
-    share = _count(options.get("percentage_random", 100))
-    in_a_row = _count(row) if row else 1
+    share = _known(fio_percent, options.get("percentage_random", 100))
+    in_a_row = _known(read_fio_size, row) if row else 1
     if share is None or not in_a_row or (in_a_row > 1 and share < _ALL):
         return None
     return share / in_a_row
-
-
-def _seconds(value: object) -> float | None:
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,18})?)(us|ms|s|m|h|)", str(value))
-    if match is None:
-        return None
-    factor = {"us": 1e-6, "ms": 1e-3, "m": 60.0, "h": 3600.0}.get(match[2], 1.0)
-    return float(match[1]) * factor
 
 
 def targets_of(options: Sequence[Mapping[str, Any]]) -> tuple[ImportedTarget, ...]:
@@ -149,7 +142,7 @@ def targets_of(options: Sequence[Mapping[str, Any]]) -> tuple[ImportedTarget, ..
     # Several files of one job are parted by colons, of which a name may hold escaped ones.
     names = [files_of(str(one["filename"])) for one in options if "filename" in one]
     paths = dict.fromkeys(path for several in names for path in several)
-    size = _count(options[0].get("size"))
+    size = _known(read_fio_size, options[0].get("size"))
     return tuple(ImportedTarget(path, size if len(paths) == 1 else None) for path in paths)
 
 
