@@ -78,7 +78,7 @@ def within(limit_s: float, doing: str, look: Callable[[], _Found]) -> _Found:
     return found[0]
 
 
-def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = LIMIT_S) -> None:
+def must_answer(targets: Iterable[str | os.PathLike[str]]) -> None:
     """Look whether each of these targets answers and opens; whether it is there is not asked.
 
     What another host serves is asked by the engine, which supervises its own looks.
@@ -96,7 +96,7 @@ def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = L
             with suppress(OSError, ValueError):
                 _look(path)
 
-        within(limit_s, f"look at '{os.fspath(target)}'", look)
+        within(LIMIT_S, f"look at '{os.fspath(target)}'", look)
 
 
 def _look(path: str | os.PathLike[str]) -> None:
