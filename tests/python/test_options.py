@@ -19,6 +19,7 @@ from fathom.cli.grammar import (
     KINDS,
     LETTERS,
     RENAMED,
+    bytes_of,
     mib_of,
     modern_arguments,
     percent_of,
@@ -193,6 +194,17 @@ def test_percentages_are_said_with_and_without_their_sign() -> None:
 
 def test_sizes_are_said_as_everywhere() -> None:
     assert (mib_of("10G"), mib_of("64M"), mib_of("1048576")) == (10240, 64, 1)
+
+
+def test_prepare_refused_sizes_that_assess_takes(tmp_path: Path) -> None:
+    sizes = {"4MiB": 4 << 20, "4mb": 4 << 20, "0.5M": 1 << 19, "999999999999999999": 10**18 - 1}
+    assert {size: bytes_of(size) for size in sizes} == sizes
+    path = tmp_path / "new.dat"
+    assert command("prepare", "fill", "--size", "1MiB", str(path)).returncode == 0
+    assert path.stat().st_size == 1 << 20
+    for wrong in ("0.3", "1Q"):
+        done = command("prepare", "fill", "--size", wrong, str(path))
+        assert (done.returncode, "--size" in done.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(

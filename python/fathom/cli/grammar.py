@@ -33,6 +33,7 @@ __all__ = [
     "LETTERS",
     "RENAMED",
     "apply_grammar",
+    "bytes_of",
     "modern_arguments",
     "suggest_option",
     "suggest_target",
@@ -44,7 +45,7 @@ _NAMES_MOST = 2000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 _SECONDS = {**TIMES_S, "": 1.0, "min": TIMES_S["m"]}
 _PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*%?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def seconds_of(text: str | float) -> float:
@@ -66,15 +67,25 @@ def whole_seconds_of(text: str | float) -> int:
     return int(seconds)
 
 
-def mib_of(text: str | int) -> int:
-    """Return the MiB of ``10G``; as everywhere, a number alone is bytes."""
+def bytes_of(text: str | int) -> int:
+    """Return the bytes of ``10G``; as everywhere, a number alone is bytes."""
     found = _SIZE.fullmatch(str(text).strip())
     if found is None:
         raise typer.BadParameter(f"{text!r} is no size: write 64M or 10G")
-    size_bytes = float(found[1]) * SIZES[found[2].upper()]
+    digits, _, decimals = found[1].partition(".")
+    parts: int = 10 ** len(decimals)
+    size_bytes, rest = divmod(int(digits + decimals) * SIZES[found[2].upper()], parts)
+    if rest:
+        raise typer.BadParameter(f"{text!r} has to be whole bytes: write 64M or 10G")
+    return size_bytes
+
+
+def mib_of(text: str | int) -> int:
+    """Return the MiB of ``10G``."""
+    size_bytes = bytes_of(text)
     if size_bytes < MIB or size_bytes % MIB:
         raise typer.BadParameter(f"{text!r} has to be whole MiB: write 64M or 10G")
-    return int(size_bytes) // MIB
+    return size_bytes // MIB
 
 
 def percent_of(text: str | float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from contextlib import ExitStack
@@ -25,10 +24,10 @@ from fathom.cli.commands._prepare_do import (
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, is_there, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import chosen_fleet
+from fathom.cli.grammar import bytes_of
 from fathom.cli.verbs import Passing
 from fathom.cli.views.prepare import show_look
 from fathom.experiments import prepare as preparing
-from fathom.units import SIZES
 
 __all__ = ["app"]
 
@@ -101,8 +100,10 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
     ] = None,
     *,
     size: Annotated[
-        str | None,
-        typer.Option(help="Of a new file, such as 10G; of what exists, how much of it."),
+        int | None,
+        typer.Option(
+            parser=bytes_of, help="Of a new file, such as 10G; of what exists, how much of it."
+        ),
     ] = None,
     compress: Annotated[
         float, typer.Option(help="Bytes over what a compressor leaves of them: 2 for half.")
@@ -136,7 +137,7 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
                 resume_any(opened, resume or "", permission, as_json=as_json)
             return
         asked: preparing.Asked = preparing.Asked(
-            size_bytes=None if size is None else _bytes(size),
+            size_bytes=size,
             compress_ratio=compress,
             dedupe_ratio=dedupe,
             only_missing=only_missing,
@@ -271,10 +272,3 @@ def _use(doing: Conditioning, where: str | None, stack: ExitStack) -> None:
     """Open the store, unless that was done before."""
     if not doing.has_store:
         doing.use(stack.enter_context(opened_store(where)))
-
-
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", text.upper())
-    if found is None:
-        fail(f"{text} is no size such as 512M or 10G", EXIT_INVALID)
-    return int(found[1]) * SIZES[found[2]]
