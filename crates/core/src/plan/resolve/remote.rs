@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_net::UNRESOLVED;
-
 use super::checks::Found;
 use super::threads::Use;
 use super::{EngineKind, Place, Resolver, facts, kind_of};
 use crate::errors::Kind;
-use crate::network::{RemoteFacts, RemotePlan};
+use crate::network::{RemoteFacts, RemotePlan, UNRESOLVED};
 use crate::plan::TargetKind;
 use crate::request::{Caching, EngineChoice, RunOptions, Target, TimeSpan};
 use crate::result::WarningKind;
