@@ -156,6 +156,7 @@ dist: $(BIN)/.dist ## All that people install, in target/dist (DIST="--arch x86_
 
 # The second folder's path is longer, and libblkid is built in each, too.
 dist-check: dist ## Build all of `make dist` once more in another folder, and compare every byte (DIST= as for dist).
+	cargo check --quiet --locked --package fathom-storage --no-default-features
 	rm -rf target/second
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py \
 		--out target/second/dist --work target/second/folder/with/longer/path $(DIST)
