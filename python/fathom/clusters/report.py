@@ -134,26 +134,34 @@ def _rows(
     )
     # Of a group whose resources are known, what happened to it as a whole is in their rows.
     whole = {(cluster, group) for cluster, group, resource in (*known, *told) if resource}
-    made = [*states, *(_latest(*key, events) for key in told)]
+    of_group: dict[tuple[str, str], list[ResourceEvent]] = defaultdict(list)
+    for event in events:
+        of_group[event.cluster, event.group].append(event)
+    made = [*states, *(_latest(*key, of_group[key[:2]]) for key in told)]
     if groups_only:
         made = _of_groups(made)
     else:
         made = [one for one in made if one.resource or (one.cluster, one.group) not in whole]
     copies = Counter(_thing(one) for one in made)
-    rows = [_row(kinds, one, events, since_unix_s, is_copy=copies[_thing(one)] > 1) for one in made]
+    rows = [
+        _row(
+            kinds,
+            one,
+            of_group[one.cluster, one.group],
+            since_unix_s,
+            is_copy=copies[_thing(one)] > 1,
+        )
+        for one in made
+    ]
     return sorted(rows, key=lambda one: (one.cluster, one.group, one.resource, one.node))
 
 
 def _latest(
     cluster: str, group: str, resource: str, events: Sequence[ResourceEvent]
 ) -> ResourceState:
-    mine = [
-        one
-        for one in events
-        # A group that comes online has all of its resources online.
-        if (one.cluster, one.group) == (cluster, group) and one.resource in ("", resource)
-    ]
-    last = _last(mine)
+    """Return the state that the events of a group tell."""
+    # A group that comes online has all of its resources online.
+    last = _last([one for one in events if one.resource in ("", resource)])
     return ResourceState(cluster, group, resource, last.node, _OF_EVENTS[last.kind])
 
 
@@ -199,9 +207,7 @@ def _row(
     mine = [
         one
         for one in events
-        if one.cluster == state.cluster
-        and one.group == state.group
-        and (not state.resource or one.resource in ("", state.resource))
+        if (not state.resource or one.resource in ("", state.resource))
         and (not is_copy or one.node == state.node)
         and (since_unix_s is None or one.at_unix_s >= since_unix_s)
     ]
