@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -17,7 +18,7 @@ from fathom.clusters import (
     report_of,
     report_to_json,
 )
-from fathom.clusters.read import read_text_of
+from fathom.clusters.read import read_source, read_text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,3 +222,18 @@ def test_an_empty_log_of_this_machine_hid_the_other(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("fathom.clusters.local._LOGS", (str(empty), str(other)))
     assert [len(one.events) for one in local_sources()] == [0, 1]
+
+
+def test_a_rotated_log_that_is_packed_was_of_no_known_form(tmp_path: Path) -> None:
+    line = (
+        "Nov 30 10:00:00.100 a pacemaker-controld [2] (x) \tnotice: Result of start operation for "
+        "ip on a: ok | x\n"
+    )
+    path = tmp_path / "pacemaker.log-20261130.gz"
+    path.write_bytes(gzip.compress(line.encode()))
+    os.utime(path, (NEWEST.timestamp(),) * 2)
+    assert row(report_of([read_source(path, "lab")])) == ("a", "Online")
+    for damaged in (path.read_bytes()[:-12], path.read_bytes()[:12] + b"x" * 40):
+        path.write_bytes(damaged)
+        with pytest.raises(ClusterError, match=r"-20261130\.gz: it is packed by gzip, and damaged"):
+            read_source(path, "lab")

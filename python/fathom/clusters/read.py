@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +14,7 @@ from fathom.clusters.model import ClusterError, Found
 from fathom.clusters.pacemaker import is_json_lines, read_journal, read_log, read_state
 from fathom.clusters.windows import objects_of, read_clixml, read_evtx, read_objects
 from fathom.clusters.written import events_of_report, is_report
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +23,8 @@ __all__ = ["read_source", "read_text_of"]
 
 _MOST_MIB = 512
 _EVTX = b"ElfFile\0"
+# RFC 1952; logrotate packs what it rotated.
+_GZIP = b"\x1f\x8b"
 _OF_CLUSTERS = ("Result of ", "pacemaker", " state is now ")
 
 
@@ -35,11 +41,24 @@ def read_source(path: Path, cluster: str) -> Found:
         data = read_bytes(path, most_mib=_MOST_MIB)
         if data.startswith(_EVTX):
             return read_evtx(path, cluster)
+        if data.startswith(_GZIP):
+            data = _unpacked(data)
         return read_text_of(data, cluster, datetime.fromtimestamp(path.stat().st_mtime, UTC))
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
     except ClusterError as error:
         raise ClusterError(f"{path}: {error}") from error
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(_MOST_MIB * MIB + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ClusterError(f"it is packed by gzip, and damaged: {error}") from error
+    if len(found) > _MOST_MIB * MIB:
+        raise ClusterError(f"unpacked, it has more than {_MOST_MIB:,} MiB")
+    return found
 
 
 def read_text_of(data: bytes, cluster: str, newest: datetime) -> Found:
