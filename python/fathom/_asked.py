@@ -115,7 +115,9 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
 
 def depth_of(span: Mapping[str, Any]) -> int:
     """Return how many I/Os each thread of a time span is to keep outstanding, at most."""
-    return pooled_depth(span) or int(max(target["outstanding"] for target in span["targets"]))
+    each = [int(target["outstanding"]) for target in span["targets"]]
+    # Threads that share the targets (``-F``) keep those of each.
+    return pooled_depth(span) or (sum(each) if span["thread_count"] else max(each))
 
 
 def pooled_depth(span: Mapping[str, Any]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import fathom
 import pytest
 from fabricated import fabricated
 from fathom import Result
@@ -234,3 +235,15 @@ def test_an_order_and_a_size_of_reads_alone_count_in_the_numbers_of_a_run() -> N
     found = asked_load(own.raw["request"])
     assert found.random_percent == 75
     assert found.block_bytes == round(0.75 * 4096 + 0.25 * 65_536)
+
+
+@pytest.mark.parametrize(
+    ("options", "threads", "depth"),
+    [("-o2", 2, 2), ("-F3 -o2", 3, 4), ("-F3 -o2 -O5", 3, 5), ("-t3 -o2", 6, 2)],
+)
+def test_threads_that_share_targets_had_the_depth_of_one_target(
+    options: str, threads: int, depth: int
+) -> None:
+    """``-F3 -o2`` keeps 12 I/Os on two targets in flight, and was listed as ``t3 o2``."""
+    asked = asked_load(fathom.parse(f"-r {options} x y").to_dict())
+    assert (asked.threads, asked.depth) == (threads, depth)

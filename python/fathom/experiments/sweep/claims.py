@@ -97,12 +97,17 @@ def _label(cell: CellOutcome, cells: Sequence[CellOutcome], told: ToldRuns) -> s
     """Return the load of a cell: what was varied, and what else all its runs tell of it."""
     varied = cell["parameters"]
     rests = [(one, told.by_id.get(one.get("run_id") or 0)) for one in _rests_on(cell, cells)]
-    known = [(one["parameters"].get("threads"), run) for one, run in rests if run is not None]
+    known = [(one["parameters"], run) for one, run in rests if run is not None]
     runs = [run for _, run in known]
-    # Elsewhere, threads are those of all targets together.
-    is_apart = any(threads not in (None, str(run.threads)) for threads, run in known)
-    each = {"threads": " per target"} if is_apart else {}
-    words = [f"{name} {value}{each.get(name, '')}" for name, value in varied.items()]
+    # Elsewhere, threads are those of all targets together, and so is the depth of a thread.
+    is_apart = {
+        "threads": any(one.get("threads") not in (None, str(run.threads)) for one, run in known),
+        "depth": any(one.get("depth") not in (None, str(run.depth)) for one, run in known),
+    }
+    words = [
+        f"{name} {value}{' per target' * is_apart.get(name, False)}"
+        for name, value in varied.items()
+    ]
     others = {
         "threads": {f"threads {run.threads}" for run in runs},
         "depth": {f"depth {run.depth}" for run in runs},

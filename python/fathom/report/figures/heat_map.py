@@ -82,9 +82,12 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
 
 def _axis_title(side: Side, name: str) -> str:
     """Return what the column of an axis is called: threads of each target are not those of all."""
+    title = name.capitalize()
+    if name not in ("threads", "depth"):
+        return title
     pairs = [(cell.parameters[name], cell.point) for cell in side.grid]
-    is_apart = any(point and str(point.threads) != value for value, point in pairs)
-    return "Threads per target" if name == "threads" and is_apart else name.capitalize()
+    is_apart = any(point and str(getattr(point, name)) != value for value, point in pairs)
+    return f"{title} per target" if is_apart else title
 
 
 def _caption(swept: Sequence[Side]) -> str:
