@@ -56,6 +56,8 @@ def find(
     spans = (_looked_at(result, run_id, several=several) for result, run_id in runs)
     for one in chain.from_iterable(spans):
         used = [str(found["path"]) for found in one.result.raw["time_spans"][0]["targets"]]
+        # Of several hosts, each has its own of what was requested once.
+        used = used[: one.load.targets]
         name = _name(used) if target is None else target
         targets.setdefault(name, ([], []))[0 if one.result.total.ios else 1].append(one)
         paths[name] = used
