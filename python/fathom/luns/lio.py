@@ -134,7 +134,7 @@ class Lio:
     def _new_target(self) -> None:
         self._group.mkdir(parents=True)
         try:
-            # The kernel wants a secret of everybody, unless it is told otherwise.
+            # The kernel wants a secret of everybody where nothing is said.
             self._ask_for_secret(self._group)
             (self._group / "enable").write_text("1")
         except OSError:
