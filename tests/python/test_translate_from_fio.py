@@ -427,3 +427,14 @@ def test_a_share_of_a_size_that_nobody_says_and_none_at_all_were_ends() -> None:
     # To fio none was given, and the job ends with its size.
     for none in ("io_size=0", "io_size=0%", ""):
         assert ends(f"size=1m\n{none}") == (False, ["time_based"])
+
+
+@needs_fio
+@pytest.mark.parametrize("size", ["4k", "4kb", "4ki", "4kib", "8KiB", "1MiB", "0x2000"])
+def test_sizes_in_kib_were_those_of_ki_which_fio_takes_for_others(
+    tmp_path: Path, size: str
+) -> None:
+    """Fio prints what it takes a size for: by default its KiB is 1000 bytes, and its k 1024."""
+    text = f"[one]\nrw=read\nbs={size}\nfilename=a\nsize=4m\nnumber_ios=3\n"
+    (whole,) = fios(text, tmp_path)
+    assert {one.length for one in whole} == {read_fio_size("bs", size)}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from fathom.errors import InvalidRequestError
-from fathom.units import SIZES, TIMES_S, block_words
+from fathom.units import KIB, SIZES, TIMES_S, block_words
 
 __all__ = ["fio_number", "fio_percent", "fio_seconds", "fio_size", "read_fio_size", "sized"]
 
-# fio(1), "Parameter types": with kb_base=1024, its default, 4k and 4kb are 4096 bytes, as are 4ki
-# and 4kib.
+# fio(1), "Parameter types": with kb_base=1024, its default, 4k and 4kb are 4096 bytes, and 4kib are
+# 4000; with kb_base=1000 it is the other way round. The "i" of 4ki says nothing (fio 3.33).
 _SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE)
 _TIME = re.compile(
     r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(us|usec|ms|msec|s|sec|m|h|d|)", re.IGNORECASE
@@ -19,6 +19,8 @@ _TIME = re.compile(
 _MOST_DIGITS = 20
 _MOST = (1 << 63) - 1
 _SHOWN = 40
+_KILO = 1000
+_BITS_PER_LETTER = 10
 _ALL = 100
 _SECONDS = {**TIMES_S, "usec": TIMES_S["us"], "msec": TIMES_S["ms"], "sec": TIMES_S["s"]}
 
@@ -33,8 +35,8 @@ def fio_size(size_bytes: int) -> str:
     return sized(size_bytes).lower()
 
 
-def read_fio_size(name: str, text: str) -> int:
-    """Read a size such as ``64k`` as bytes.
+def read_fio_size(name: str, text: str, *, kb_base: int = KIB) -> int:
+    """Read a size such as ``64k`` as bytes; ``kb_base`` is what a k is, 1024 or 1000.
 
     Raises
     ------
@@ -48,7 +50,10 @@ def read_fio_size(name: str, text: str) -> int:
     # Zeros in front do not make a number octal.
     digits = found[1].lower().removeprefix("0x").lstrip("0") or "0"
     base = 16 if found[1][:2] in ("0x", "0X") else 10
-    size = int(digits[:_MOST_DIGITS], base) * SIZES[found[2].upper()]
+    unit = SIZES[found[2].upper()]
+    if (found[3].lower() == "ib") == (kb_base == KIB):
+        unit = _KILO ** (unit.bit_length() // _BITS_PER_LETTER)
+    size = int(digits[:_MOST_DIGITS], base) * unit
     if len(digits) >= _MOST_DIGITS or size > _MOST:
         raise InvalidRequestError(f"{name}={text[:_SHOWN]}: more than a number of 64 bits holds")
     return size
