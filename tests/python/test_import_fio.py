@@ -285,7 +285,7 @@ def test_longer_units_and_signs_of_shares_were_not_read() -> None:
     """They are what fio takes and prints; a load of 70 % writes was one without any."""
     sizes = {"bs": "4kib", "runtime": "10sec", "ramp_time": "500msec"}
     load = load_of(job("a", rw="randrw", rwmixwrite="70%", percentage_random="50%", **sizes))
-    assert (load.block_bytes, load.write_percent, load.random_percent) == (4096, 70, 50)
+    assert (load.block_bytes, load.write_percent, load.random_percent) == (4000, 70, 50)
     assert (load.duration_s, load.warm_up_s) == (10, 0.5)
     assert load_of(job("a", rw="rw", rwmixwrite="most")).write_percent is None
 
@@ -318,3 +318,68 @@ def test_figures_of_reads_and_writes_in_one_row_are_the_total() -> None:
     assert one.total is not None
     assert (one.total.ios, one.total.iops, one.read, one.measured_s) == (10, 10.0, None, 1.0)
     assert [*one.rows[0].directions] == ["total"]
+
+
+def of_clients(*told: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of ``fio --client``, which puts the sum of all behind what it was told."""
+    summed = job("All clients")
+    del summed["job options"]
+    for name in ("read", "write"):
+        sums = {key: len(told) * value for key, value in summed[name].items() if key != "runtime"}
+        summed[name] = {**summed[name], **sums}
+    last = {"hostname": told[-1]["hostname"], "groupid": told[-1]["groupid"]}
+    return {"fio version": "fio-3.33", "client_stats": [*told, {**summed, **last}]}
+
+
+def on(host: str, name: str, group: int = 0) -> dict[str, Any]:
+    told = job(name, rw="rw", bs="8k", iodepth="1")
+    return {**told, "hostname": host, "groupid": group}
+
+
+def test_the_sum_of_all_clients_was_one_more_job_and_doubled_each_figure() -> None:
+    (one,) = fio_results(of_clients(on("x", "a"), on("x", "b")))
+    assert (one.title, one.host_name, one.load.threads) == ("a, b", "x", 2)
+    assert one.read is not None
+    assert one.total is not None
+    assert (one.read.ios, one.read.iops, one.total.iops) == (10, 10.0, 20.0)
+    assert [row.label for row in one.rows] == ["a", "b"]
+
+
+def test_the_sum_of_several_hosts_is_a_result_of_its_own_and_no_part_of_the_last_host() -> None:
+    first, second, whole = fio_results(of_clients(on("x", "a"), on("y", "a")))
+    assert [one.host_name for one in (first, second, whole)] == ["x", "y", ""]
+    assert [one.read and one.read.ios for one in (first, second, whole)] == [5, 5, 10]
+    assert (whole.title, whole.load.threads, whole.load.block_bytes) == ("All clients: a", 2, 8192)
+    # What ran one after the other has no sum.
+    later = fio_results(of_clients(on("x", "a"), on("x", "b", group=1)))
+    assert [one.title for one in later] == ["a", "b"]
+    # A job of this name is a job.
+    (own,) = fio_results({"fio version": "fio-3", "client_stats": [on("x", "All clients")]})
+    assert (own.title, own.load.block_bytes) == ("All clients", 8192)
+
+
+def test_a_group_or_host_that_is_no_word_was_a_traceback() -> None:
+    odd = [{**job("a"), "groupid": [1], "hostname": {"x": 1}}, job("b")]
+    assert [one.title for one in fio_results({"fio version": "fio-3", "jobs": odd})] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "block_bytes"),
+    [
+        ({"bs": "4ki"}, 4096),
+        ({"bs": "4KiB"}, 4000),
+        ({"bs": "1mib"}, 1_000_000),
+        ({"bs": "4k", "kb_base": "1000"}, 4000),
+        ({"bs": "4kib", "kb_base": "1000"}, 4096),
+        ({"bs": "0x1000"}, 4096),
+        ({"kb_base": "1000"}, 4096),
+    ],
+)
+def test_sizes_in_kib_were_unknown_of_imports(options: dict[str, str], block_bytes: int) -> None:
+    """As fio 3.33 prints what it made of them: its KiB is 1000 bytes unless kb_base is 1000."""
+    assert load_of(job("a", rw="read", **options)).block_bytes == block_bytes
+
+
+def test_times_in_days_and_seconds_were_unknown_of_imports() -> None:
+    assert load_of(job("a", runtime="1d", ramp_time="5S")).duration_s == 86400
+    assert load_of(job("a", runtime="1d", ramp_time="5S")).warm_up_s == 5

@@ -8,7 +8,8 @@ adds the bins of each histogram, a bin being named by the middle of its range, f
 its own percentiles.
 
 Jobs of one group (``groupid``) ran at the same time and are one result; groups ran one after the
-other and are results of their own.
+other and are results of their own. So are those of each host, where fio's client had servers; what
+it sums as ``All clients`` is a further result of several hosts, and the sum of one.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def _block_bytes(order: str, options: Mapping[str, Any]) -> int | None:
     """Return the block size if there is one: fio's default is 4 KiB, also of what a comma omits."""
     if {"bsrange", "bssplit", "blocksize_range"} & set(options):
         return None
-    text = str(options.get("bs", options.get("blocksize", "4k")))
-    sizes = [_known(read_fio_size, part or "4k") for part in text.split(",")]
+    text = str(options.get("bs", options.get("blocksize", "4096")))
+    sizes = [_count(part, options) if part else 4 * KIB for part in text.split(",")]
     reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
     kind = _kind(order)
     used = {reads} if kind == "read" else {writes} if kind == "write" else {reads, writes}
@@ -110,6 +111,12 @@ def _known(read: Callable[[str, str], _Value], value: object) -> _Value | None:
     with suppress(InvalidRequestError):
         return read("", str(value))
     return None
+
+
+def _count(value: object, options: Mapping[str, Any]) -> int | None:
+    """Read a size as fio does; its options say what a k is."""
+    kb_base = 1000 if options.get("kb_base") == "1000" else KIB
+    return _known(lambda name, text: read_fio_size(name, text, kb_base=kb_base), value)
 
 
 def _write_percent(order: str, options: Mapping[str, Any]) -> float | None:
@@ -142,7 +149,7 @@ def targets_of(options: Sequence[Mapping[str, Any]]) -> tuple[ImportedTarget, ..
     # Several files of one job are parted by colons, of which a name may hold escaped ones.
     names = [files_of(str(one["filename"])) for one in options if "filename" in one]
     paths = dict.fromkeys(path for several in names for path in several)
-    size = _known(read_fio_size, options[0].get("size"))
+    size = _count(options[0].get("size"), options[0])
     return tuple(ImportedTarget(path, size if len(paths) == 1 else None) for path in paths)
 
 
@@ -155,6 +162,7 @@ _SHOWN = 40
 _LATENCIES = {"clat": "from submission to completion (clat)", "lat": "from creation (lat)"}
 _DIRECTIONS = ("read", "write", "trim")
 _UNIFIED = "mixed"
+_ALL_CLIENTS = "All clients"
 _FIRST_LINE = re.compile(r"^\{", re.MULTILINE)
 
 _Job = dict[str, Any]
@@ -212,43 +220,61 @@ def fio_results(
     jobs = document.get("jobs") or document.get("client_stats") or []
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise ImportFormatError('this JSON of fio is damaged: its "jobs" are no list of objects')
-    groups: dict[tuple[object, object], list[_Job]] = {}
-    for job in jobs:
-        groups.setdefault((job.get("hostname"), job.get("groupid")), []).append(job)
-    return [_group(document, group, command_line, lines) for group in groups.values()]
+    sums = [job for job in jobs if _is_sum(job)] if "client_stats" in document else []
+    told = [job for job in jobs if job not in sums]
+    groups: dict[tuple[str, str], list[_Job]] = {}
+    for job in told:
+        groups.setdefault((_host(job), str(job.get("groupid"))), []).append(job)
+    place = (document, command_line, lines)
+    if sums and len(groups) == 1:
+        return [_group(place, told, sums[-1])]
+    found = [_group(place, group) for group in groups.values()]
+    # What fio sums over groups that ran one after the other was no load at any time.
+    if sums and len({group for _host, group in groups}) == 1:
+        found.append(_group(place, told, sums[-1]))
+    return found
+
+
+def _is_sum(job: _Job) -> bool:
+    """Whether it is no job, but what fio's client adds behind those of its servers (client.c)."""
+    return _name(job) == _ALL_CLIENTS and "job options" not in job
 
 
 def _group(
-    document: Mapping[str, Any],
+    place: tuple[Mapping[str, Any], str, tuple[int, int] | None],
     jobs: Sequence[_Job],
-    command_line: str,
-    lines: tuple[int, int] | None,
+    summed: _Job | None = None,
 ) -> ImportedResult:
+    """Return jobs of one time as one result, with the sum that fio tells of them, if it does."""
+    document, command_line, lines = place
     given = _mapping(document, "global options")
     asked = [with_options(given, _mapping(job, "job options")) for job in jobs]
     options = asked[0]
     parts = [_directions(job) for job in jobs]
+    added = parts if summed is None else [_directions(summed)]
     whole = {
-        name: merged([one.get(name) for one in parts], _percents(parts))
+        name: merged([one.get(name) for one in added], _percents(added))
         for name in (*_DIRECTIONS, "sync", "total")
     }
     errors = [job for job in jobs if job.get("error")]
+    hosts = [*dict.fromkeys(_host(job) for job in jobs)]
+    title = ", ".join(dict.fromkeys(_name(job) for job in jobs))
     return ImportedResult(
         origin=ORIGIN,
         tool="fio",
         tool_version=str(document["fio version"]).removeprefix("fio-"),
-        title=", ".join(dict.fromkeys(_name(job) for job in jobs)),
+        title=title if len(hosts) == 1 else f"{_ALL_CLIENTS}: {title}",
         command_line=command_line,
         time_stamp_unix_s=_time_stamp(document, jobs[0]),
-        host_name=str(jobs[0].get("hostname") or ""),
+        host_name=hosts[0] if len(hosts) == 1 else "",
         measured_s=_measured_s(jobs),
-        load=load_of([_name(job) for job in jobs], asked),
+        load=load_of([f"{_host(job)} {_name(job)}" for job in jobs], asked),
         targets=targets_of(asked),
         read=whole["read"],
         write=whole["write"],
         trim=whole["trim"],
         sync=whole["sync"],
-        total=merged([whole[name] for name in ("read", "write", "total")], _percents(parts)),
+        total=merged([whole[name] for name in ("read", "write", "total")], _percents(added)),
         cpus=tuple(_cpu(job) for job in jobs),
         rows=tuple(
             ImportedRow(_name(job), str(options.get("filename", "")), one)
@@ -263,6 +289,10 @@ def _group(
 
 def _name(job: _Job) -> str:
     return str(job.get("jobname", ""))
+
+
+def _host(job: _Job) -> str:
+    return str(job.get("hostname") or "")
 
 
 def _directions(job: _Job) -> dict[str, ImportedDirection]:
