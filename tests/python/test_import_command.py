@@ -125,9 +125,9 @@ def test_json_tells_of_each_file_what_became_of_it(tmp_path: Path) -> None:
 BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "empty.txt": (b"", ("it is empty", "write the result once more")),
     "blank.txt": (b"\n \n", ("it is empty",)),
-    "binary": (b"\x7fELF\0\0\1\2" * 64, ("it is no text", "--format")),
-    "prose.txt": (b"It was fast.\n", ("no result of a tool that is known", "--format")),
-    "other.json": (b'{"a": 1}', ("neither fio's nor Fathom's", "--format")),
+    "binary": (b"\x7fELF\0\0\1\2" * 64, ("it is no text", "--from")),
+    "prose.txt": (b"It was fast.\n", ("no result of a tool that is known", "--from")),
+    "other.json": (b'{"a": 1}', ("neither fio's nor Fathom's", "--from")),
     "half.json": (OURS.read_bytes()[:4000], ("cut off in line 1, column 4001", "once more")),
     "odd.json": (b'{"a": 1,, "b": 2}', ("its JSON is damaged in line 1, column 9",)),
     "fio.json": (
@@ -162,6 +162,21 @@ def test_a_missing_name_ends_the_command_before_anything_is_imported(tmp_path: P
     )
     assert "nothing was imported" in errors
     assert labels() == []
+
+
+def test_a_link_to_nothing_was_left_out_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
+    code, _, errors = command("import", str(tmp_path / "gone.json"))
+    assert (code, "there is no file, folder or match of" in errors) == (3, True)
+
+
+def test_a_source_of_no_known_format_was_sent_to_an_option_of_another_name(tmp_path: Path) -> None:
+    (tmp_path / "series.log").write_text("1, 2, 0, 4096\n")
+    (tmp_path / "words.txt").write_text("nothing of a tool\n")
+    for name in ("series.log", "words.txt"):
+        _, _, errors = command("import", str(tmp_path / name))
+        assert "--from" in errors
+        assert "--format" not in errors
 
 
 def test_a_device_is_not_waited_for() -> None:

@@ -96,7 +96,7 @@ def format_of(data: bytes, name: str = "") -> str:
         if match := _LOG_NAME.search(name):
             return f"fio-{match[1]}-log"
         raise ImportFormatError(
-            "it is a log of fio, of which only the name tells what it measures: add --format "
+            "it is a log of fio, of which only the name tells what it measures: add --from "
             "fio-bw-log, fio-iops-log, fio-lat-log, fio-clat-log or fio-slat-log"
         )
     raise UnknownFormatError(_unknown(text))
@@ -104,7 +104,7 @@ def format_of(data: bytes, name: str = "") -> str:
 
 def _unknown(text: str) -> str:
     """Say what a source of no known format is, and what to do."""
-    hint = f"if it is one of {', '.join(FORMATS)}, name that with --format"
+    hint = f"if it is one of {', '.join(FORMATS)}, name that with --from"
     if "\0" in text:
         return f"it is no text, and no result of a tool that is known; {hint}"
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):

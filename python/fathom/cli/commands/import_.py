@@ -86,7 +86,10 @@ def _names(asked: list[str]) -> list[tuple[str, bool]]:
         elif path.is_dir():
             found += [(str(one), False) for one in sorted(path.rglob("*")) if one.is_file()]
         # Path.glob takes no absolute patterns before Python 3.13.
-        elif several := sorted(glob.glob(name, recursive=True)):  # noqa: PTH207
+        # A link to nothing would match itself, and is no file.
+        elif not path.is_symlink() and (
+            several := sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        ):
             found += [(one, False) for one in several if Path(one).is_file()]
         else:
             missing.append(name)
