@@ -8,12 +8,14 @@ from contextlib import contextmanager, suppress
 from math import isfinite
 from numbers import Real
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, SupportsIndex, TypeGuard, TypeVar, cast
 
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from fathom.request import Request
 
     Values = str | int | Iterable[str | int]
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -27,6 +29,7 @@ __all__ = [
     "check_texts",
     "chosen",
     "each_path",
+    "is_request",
     "named_target",
     "named_targets",
     "number",
@@ -107,10 +110,14 @@ def whole(field: str, value: int | None, *, least: int) -> int | None:
     """
     if value is None:
         return None
-    is_whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-    if not is_whole or index(value) < least:
+    found = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        # An array has an index only if it is one whole number.
+        with suppress(TypeError):
+            found = index(value)
+    if found is None or found < least:
         raise InvalidRequestError(f"{field}: {value!r} is no whole number of at least {least}")
-    return index(value)
+    return found
 
 
 def amount(field: str, value: object) -> float | None:
@@ -149,6 +156,14 @@ def _finite(value: object) -> float | None:
         if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
             return float(value)
     return None
+
+
+def is_request(value: Request | str | Sequence[str]) -> TypeGuard[Request]:
+    """Whether it is a ``Request``, by what it has, as its class takes 60 ms to load.
+
+    A series of pandas has ``to_json``, too.
+    """
+    return hasattr(value, "to_json") and hasattr(value, "profile")
 
 
 def check_text(field: str, value: object) -> None:
@@ -267,7 +282,7 @@ def chosen(kind: str, name: str, choices: Mapping[str, _T]) -> _T:
         If nothing has; the message lists what there is.
 
     """
-    if name not in choices:
+    if not isinstance(name, str) or name not in choices:
         raise InvalidRequestError(f"there is no {kind} {name!r}; there are {', '.join(choices)}")
     return choices[name]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fathom import _fathom
 from fathom._events_file import tapped
-from fathom._given import each_path
+from fathom._given import each_path, is_request
 from fathom._own_stores import own_stores
 from fathom._permission import NOTHING, Permission, typed
 from fathom._signals import let_through
@@ -241,8 +241,7 @@ def _typed(
 ) -> tuple[Request | list[str], Permission]:
     """Return what is requested, and the permission that whoever calls this has given with it."""
     given = Permission(overwrite, tuple(each_path(allow_write, "allow_write")))
-    # What is a request is known by its method, as its class takes 60 ms to load.
-    if not isinstance(args, Sequence) and hasattr(args, "to_json"):
+    if is_request(args):
         return args, given
     words, found = typed(split_words(cast("str | Sequence[str]", args)))
     devices = (*given.allow_write, *found.allow_write)

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fathom
+import fathom.store
+import numpy as np
+import pandas as pd
 import pytest
+from fabricated import fabricated
 from fathom.experiments.prepare import filling
 from fathom.experiments.repeat import resume_repeat
 from fathom.store import StoreError, StoreFullError
@@ -205,6 +209,10 @@ def test_parameters_may_be_numbers_lists_and_options(tmp_path: Path) -> None:
         (lambda _, at: ANYHOW.assess(None, store=at), "targets: None is no path"),
         (lambda x, at: ANYHOW.assess(x, writes="no", store=at), "writes is True or False"),
         (lambda x, at: ANYHOW.assess(x, allow_write=[5], store=at), "allow_write: 5 is no path"),
+        # Arrays of several have an index that fails, and lists no place among names.
+        (lambda x, at: ANYHOW.repeat(x, pilot=np.array([2, 3]), store=at), "pilot: array"),
+        (lambda x, at: ANYHOW.prepare(x, size_bytes=np.array([9]), store=at), "size_bytes: array"),
+        (lambda x, at: ANYHOW.assess(x, effort=["quick"], store=at), "no effort ..quick"),
     ],
 )
 def test_a_wrong_value_is_a_wrong_request_and_nothing_is_begun(
@@ -329,6 +337,27 @@ def test_runs_are_named_by_their_numbers_too(tmp_path: Path) -> None:
     first, second = found.run_ids
     assert "iops" in fathom.compare(first, second, store=where).metrics
     assert fathom.Report(first, store=where).html().startswith("<!")
+
+
+def test_numbers_of_a_table_of_pandas_were_those_of_no_run(store: fathom.Store) -> None:
+    """SQLite took a number of numpy for a blob, and said that there is no such run."""
+    told = [store.runs.save(fabricated(), ["x.dat"]) for _ in range(3)]
+    limit: Any = np.int64(1)
+    first, second, third = store.to_pandas("runs")["id"].to_numpy()
+    assert store.runs.get(first).summary.id == told[0]
+    assert [one.id for one in store.runs.list(before=third, limit=limit)] == [told[1]]
+    assert store.runs.series(second)
+    store.runs.delete(np.array([first, second]))
+    assert [one.id for one in store.runs.list()] == [told[2]]
+    with pytest.raises(fathom.store.NotFoundError):
+        store.runs.get(first)
+
+
+def test_a_series_of_pandas_was_taken_for_a_request() -> None:
+    words = pd.Series(["-b4K", "-d1", "x.dat"])
+    for function in (fathom.run, fathom.explain, fathom.repeat):
+        with pytest.raises(TypeError, match="a list of words, and no Series"):
+            function(words)
 
 
 @pytest.mark.parametrize("wrong", [ValueError("mine"), KeyError("mine"), TypeError("mine")])

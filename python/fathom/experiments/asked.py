@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from fathom._given import is_request
 from fathom._permission import options_and_names
 from fathom.engine import split_words
 from fathom.tools.diskspd import write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom.request import Request
 
 __all__ = ["asked_words"]
@@ -31,8 +33,7 @@ def asked_words(
         If they are wrong, or no arguments say what the request has.
 
     """
-    # What is a request is known by its method, as its class takes 60 ms to load.
-    if isinstance(asked, Sequence) or not hasattr(asked, "to_json"):
+    if not is_request(asked):
         return split_words(cast("str | Sequence[str]", asked))
     options, names = options_and_names(write.words_of(asked))
     if replaced is not None:

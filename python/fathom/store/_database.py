@@ -8,8 +8,9 @@ import sqlite3
 import time
 import weakref
 from contextlib import closing, contextmanager, suppress
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -369,7 +370,10 @@ def _only_text(
     _context: object,
     _many: bool,  # noqa: FBT001 - SQLAlchemy calls it so.
 ) -> tuple[str, Any]:
-    """Hand over what databases keep: bytes that are no text, and zeros, become escapes."""
+    """Hand over what databases keep: bytes that are no text, and zeros, become escapes.
+
+    Whole numbers of other libraries become Python's.
+    """
     return statement, _as_texts(parameters)
 
 
@@ -378,7 +382,14 @@ def _as_texts(value: Any) -> Any:  # noqa: ANN401 - The same.
         return as_text(value)
     if isinstance(value, dict):
         return {name: _as_texts(one) for name, one in value.items()}
-    return type(value)(map(_as_texts, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return type(value)(map(_as_texts, value))
+    if isinstance(value, SupportsIndex) and not isinstance(value, int):
+        # SQLite takes a number of numpy, such as one of a table of pandas, for a blob, which equals
+        # no number. An array of several has no index.
+        with suppress(TypeError):
+            return index(value)
+    return value
 
 
 def _is_busy(error: BaseException | None) -> bool:
