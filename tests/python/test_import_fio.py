@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -383,3 +384,40 @@ def test_sizes_in_kib_were_unknown_of_imports(options: dict[str, str], block_byt
 def test_times_in_days_and_seconds_were_unknown_of_imports() -> None:
     assert load_of(job("a", runtime="1d", ramp_time="5S")).duration_s == 86400
     assert load_of(job("a", runtime="1d", ramp_time="5S")).warm_up_s == 5
+
+
+def reported(*reports: tuple[float, float, int]) -> list[tuple[int | None, int]]:
+    """Return I/Os and notes of what is read of documents of one job that lie behind each other.
+
+    Each is when it was written, how long the job was measured by then, and its I/Os.
+    """
+    texts = []
+    for written_s, measured_s, ios in reports:
+        one = job("a", rw="read")
+        part = {"total_ios": ios, "iops": ios / (measured_s or 1), "runtime": 1000 * measured_s}
+        one |= {"elapsed": math.ceil(measured_s) + 1, "read": part, "write": {}}
+        told = {"fio version": "fio-3.33", "timestamp_ms": 1000 * written_s, "jobs": [one]}
+        texts.append(json.dumps(told, indent=1))
+    results = read_source("\n".join(texts).encode()).results
+    return [(one.read.ios if one.read else None, len(one.notes)) for one in results]
+
+
+def test_reports_of_one_run_were_runs_of_their_own() -> None:
+    """Each of --status-interval counts from the start on, and was one more repetition."""
+    assert reported((100.9, 0.9, 9), (101.9, 1.9, 19), (102.1, 2.0, 20)) == [(20, 1)]
+    # While it ramps up, nothing is measured.
+    assert reported((100.0, 0.0, 0), (101.0, 1.0, 9)) == [(9, 1)]
+    # Runs that follow each other stay, however short, and so do those that were measured less.
+    assert reported((100.0, 1.0, 9), (101.0, 1.0, 10)) == [(9, 0), (10, 0)]
+    assert reported((100.0, 0.2, 9), (100.3, 0.2, 10)) == [(9, 0), (10, 0)]
+    assert reported((100.0, 1.0, 9), (100.5, 1.5, 8)) == [(9, 0), (8, 0)]
+    assert reported((100.0, 0.0, 0), (109.0, 1.0, 10)) == [(0, 0), (10, 0)]
+
+
+@needs_fio
+def test_all_but_the_last_report_of_a_real_run_were_runs_too(tmp_path: Path) -> None:
+    content = fio(tmp_path, "--time_based", "--runtime=2", "--rate_iops=500", "--status-interval=1")
+    assert content.count(b'"fio version"') > 1
+    (result,) = read_source(content).results
+    assert result.measured_s == pytest.approx(2, abs=0.1)
+    assert "--status-interval" in result.notes[-1]

@@ -40,6 +40,7 @@ from fathom.tools._lines import decimal
 from fathom.tools._units import fio_percent, fio_seconds, read_fio_size
 from fathom.tools.fio.job_file import with_options
 from fathom.tools.fio.names import SYNCHRONOUS, files_of
+from fathom.tools.fio.status import last_reports
 from fathom.units import KIB, MIB
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def read_fio_json(data: bytes) -> Reading:
     """Return all results of a file, such as ``fio --output=FILE --output-format=json+`` writes.
 
     A file may hold several documents, and fio's messages before and between them, which are kept
-    as unparsed lines.
+    as unparsed lines. Of reports of one run (``--status-interval``) the last one is its result.
 
     Raises
     ------
@@ -186,13 +187,13 @@ def read_fio_json(data: bytes) -> Reading:
 
     """
     text = data.decode("utf-8", "replace")
-    results: list[ImportedResult] = []
+    reports: list[tuple[dict[str, Any], list[ImportedResult]]] = []
     unparsed: list[UnparsedLine] = []
     for document, first, last, passed_over in _documents(text):
         unparsed += passed_over
         if document is not None:
-            results += fio_results(document, lines=(first, last))
-    return Reading(tuple(results), tuple(unparsed))
+            reports.append((document, fio_results(document, lines=(first, last))))
+    return Reading(tuple(last_reports(reports)), tuple(unparsed))
 
 
 def fio_results(
