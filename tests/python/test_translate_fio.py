@@ -147,6 +147,33 @@ def test_an_interlocked_walk_is_the_same_walk_of_one_thread(target: Path) -> Non
     assert sorted(offsets_kib(ios)) == [*range(0, 4096, 64)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "ios"),
+    [
+        ("-b64K -f1M --stop-pass --stop-ios=200", 16),
+        ("-b64K -f1M --stop-pass --stop-ios=9", 9),
+        ("-b64K -f1M --stop-pass --stop-bytes=3M", 16),
+        ("-b64K -f1M --stop-pass --stop-bytes=512K", 8),
+        ("-b64K -s128K -f1M --stop-pass --stop-ios=200", 8),
+        ("-b64K --stop-pass --stop-ios=5000", 64),
+    ],
+)
+def test_a_pass_that_is_counted_too_began_again_in_fio(
+    target: Path, arguments: str, ios: int
+) -> None:
+    """With io_size fio goes through its range again, until as many bytes were moved."""
+    (found,) = trace(f"{arguments} -o1", target)
+    assert len(found) == ios
+
+
+@pytest.mark.parametrize(
+    "arguments", ["-s32K -f1M --stop-pass", "--stop-pass --stop-bytes=9M", "-T1M -t2 --stop-pass"]
+)
+def test_a_pass_that_fio_does_not_make_is_noted(target: Path, arguments: str) -> None:
+    _, notes = translated(f"-b64K -o1 {arguments} -W0 -d60 {target}")
+    assert "--stop-pass" in [one.setting for one in notes if one.changes_load]
+
+
 def test_parallel_walks_visit_each_block_once_per_outstanding(target: Path) -> None:
     (ios,) = trace("-b64K -p -o4 --stop-ios=256", target)
     assert Counter(offsets_kib(ios)) == dict.fromkeys(range(0, 4096, 64), 4)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import fathom
 import pytest
-from fathom.tools import Note, from_fio, read_fio_arguments, read_job_file
+from fathom.tools import Note, from_fio, read_fio_arguments, read_job_file, read_load, to_fio
 from fathom.tools._units import read_fio_size
 from fathom.tools.fio.read import fio_results
 from fio_traces import FILE_BYTES, KIB, MIB, Io, needs_fio, run_jobs, translated
@@ -438,3 +438,39 @@ def test_sizes_in_kib_were_those_of_ki_which_fio_takes_for_others(
     text = f"[one]\nrw=read\nbs={size}\nfilename=a\nsize=4m\nnumber_ios=3\n"
     (whole,) = fios(text, tmp_path)
     assert {one.length for one in whole} == {read_fio_size("bs", size)}
+
+
+@needs_fio
+@pytest.mark.parametrize("rw", ["read:4k", "read", "read:-2k"])
+@pytest.mark.parametrize("more", ["size=1m", "offset=1m", "size=100k\noffset=64k"])
+@pytest.mark.parametrize("end", ["number_ios=200", "number_ios=20", "io_size=2m"])
+def test_a_walk_that_has_ended_began_again_without_io_size(
+    tmp_path: Path, rw: str, more: str, end: str
+) -> None:
+    """There and back again is the same load, or a note says that it is not."""
+    text = f"[one]\nrw={rw}\nbs=8k\nioengine=psync\ninvalidate=0\nfilename=a\n{more}\n{end}\n"
+    (whole,) = fios(text, tmp_path)
+    (line,), notes = ours(text)
+    assert ("--stop-pass" in line) == (end != "io_size=2m" and (rw, more[:4]) != ("read", "size"))
+    if notes:
+        assert {one.setting for one in notes} == {"size"}
+        return
+    back, changed = to_fio(read_load(line))
+    if not any(one.changes_load for one in changed):
+        assert run_jobs(back, tmp_path) == [whole]
+
+
+def test_a_block_beyond_the_end_of_the_range_was_left_out_without_a_word() -> None:
+    """Fio begins one wherever a byte is left: 11 blocks of 12 KiB in 130 KiB, DiskSpd 10."""
+
+    def told(more: str) -> list[str]:
+        text = f"[one]\nrw=write\nfilename=a\ninvalidate=0\nruntime=5\ntime_based\n{more}\n"
+        return [one.setting for one in ours(text)[1]]
+
+    assert told("bs=12k\nsize=130k") == ["size"]
+    assert told("bs=12k\nsize=130k\noffset=100k") == ["size"]
+    assert told("bs=12k\nsize=120k") == []
+    assert told("bs=12k\nfilesize=130k") == []
+    assert told("rw=randwrite\nnorandommap\nbs=12k\nsize=130k") == []
+    assert told("rw=write:4k\nbs=8k\nsize=1m") == ["size"]
+    assert told("rw=write:4k\nbs=8k\nsize=1020k") == []

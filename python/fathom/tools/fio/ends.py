@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fathom.tools._units import fio_number, fio_percent, read_fio_size
@@ -57,11 +58,34 @@ def ends_of(
     found = {}
     if "number_ios" in given:
         found["--stop-ios"] = fio_number("number_ios", given["number_ios"])
-    moved = _moved(given["io_size"], reach, notes) if "io_size" in given else reach
+    return found | _last_byte(given.get("io_size"), reach, access, notes)
+
+
+def _last_byte(
+    io_size: str | None, reach: int, access: Sequence[str], notes: Notes
+) -> dict[str, int]:
+    """Return after how many bytes a thread ends, and whether with its walk."""
+    found = {} if io_size else _pass(reach, access, notes)
+    moved = _moved(io_size, reach, notes) if io_size else reach
     if moved:
-        name = "io_size" if "io_size" in given else "size"
-        found |= _bytes_moved(name, moved, access, notes)
+        found |= _bytes_moved("io_size" if io_size else "size", moved, access, notes)
     return found
+
+
+def _pass(reach: int, access: Sequence[str], notes: Notes) -> dict[str, int]:
+    """Return the end of a walk, behind which fio begins no other unless io_size says so.
+
+    Where it moves each byte of a range that is known, the count of its bytes is that end.
+    """
+    strides = [one[2:] for one in access if re.fullmatch(r"-s\d*[KMGT]?", one)]
+    if not strides or (reach and not strides[0]):
+        return {}
+    if any(one.startswith("--") for one in access):
+        notes.load("number_ios", "without io_size a fio job ends at the end of its range, too; "
+                   "DiskSpd goes on")  # fmt: skip
+        return {}
+    # It has no count: each thread ends with its own walk.
+    return {"--stop-pass": 0}
 
 
 def _is_nought(text: str) -> bool:

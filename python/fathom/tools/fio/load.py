@@ -254,7 +254,10 @@ def access_arguments(options: dict[str, str], ways: _Ways, files: int, notes: No
     else:
         arguments += _sequential(options, block, more, notes)
     arguments += _mix(options, kind, is_random=is_random, notes=notes)
-    arguments += _range(options, files, reach, notes)
+    places = _range(options, files, reach, notes)
+    if not is_random and not block.is_split:
+        _last_block_note(arguments, places, notes)
+    arguments += places
     for name in ("fsync", "fdatasync"):
         every = fio_number(name, options.pop(name, "0"))
         if every and kind != "read":
@@ -449,6 +452,20 @@ def _range(options: dict[str, str], files: int, reach: int, notes: Notes) -> lis
     return arguments
 
 
+def _last_block_note(walk: Sequence[str], places: Sequence[str], notes: Notes) -> None:
+    """Note where fio takes one block more than DiskSpd: it begins one wherever a byte is left."""
+    sizes = [one[2:] for one in places if one.startswith("-f")]
+    sizes += [one.partition(":")[2] for one in places if one.startswith("-B") and ":" in one]
+    if not sizes or any(one.startswith("-c") for one in places):
+        return
+    block = next(one[2:] for one in walk if one.startswith("-b"))
+    stride = next((one[2:] for one in walk if one.startswith("-s")), "") or block
+    length, size, step = (read_fio_size("size", one) for one in (sizes[0], block, stride))
+    if (length - 1) // step * step + size > length >= size:
+        notes.load("size", "fio begins a block wherever the range has a byte left, and goes beyond "
+                   "it if the file does; DiskSpd ends with the last whole block")  # fmt: skip
+
+
 def _bytes_of(name: str, options: dict[str, str], notes: Notes) -> int:
     text = options.pop(name, "0") or "0"
     if text.endswith("%"):
@@ -489,7 +506,7 @@ class _Job:
     def line(self, same: Sequence[_Job]) -> list[str]:
         """Return a command line for this job and all others of its load, whose counts are one."""
         threads = sum(job.threads for job in same)
-        ends = [f"{name}={threads * count}" for name, count in self.ends.items()]
+        ends = [f"{name}={threads * count}" if count else name for name, count in self.ends.items()]
         return [*self.arguments, *ends, *(path for job in same for path in job.targets)]
 
 

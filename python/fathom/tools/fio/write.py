@@ -339,24 +339,21 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
     stop, options = span["stop"], {}
     if stop["ios"] is not None:
         each = -(-stop["ios"] // threads)
-        # Without io_size a job ends when it has moved as many bytes as its range has.
-        most = max(_largest_block(target) for target in span["targets"])
-        options = {"number_ios": str(each), "io_size": str(each * most)}
+        options = {"number_ios": str(each)}
+        if not stop["pass"]:
+            # Without io_size a job ends when it has moved as many bytes as its range has, or gone
+            # through it, as a pass does.
+            most = max(_largest_block(target) for target in span["targets"])
+            options["io_size"] = str(each * most)
         if threads > 1:
             notes.remark("--stop-ios", f"fio counts per thread: {each} I/Os of each")
     if stop["bytes"] is not None:
         each = -(-stop["bytes"] // threads)
-        options["io_size"] = str(each)
+        if not stop["pass"] or _is_within_a_pass(span, each, notes):
+            options["io_size"] = str(each)
         if threads > 1:
             notes.remark("--stop-bytes", f"fio counts per thread: {each} bytes of each")
-    counted = stop["ios"] is not None or stop["bytes"] is not None
-    for target in span["targets"] if counted else ():
-        overlaps = 0 < target["access"]["align_bytes"] < target["block_bytes"]
-        if overlaps and not target["access"]["random_percent"] and target["limit_bytes"]:
-            notes.load("-s", "without a time that it has to last, fio takes blocks that overlap "
-                       "beyond the end of the range")  # fmt: skip
-    if stop["pass"] and any(one["thread_stride_bytes"] for one in span["targets"]):
-        notes.load("--stop-pass", "a pass of fio's thread ends at the end of the range")
+    _end_notes(span, notes)
     if stop["steady"] is not None:
         notes.remark("--stop-steady", "fio's steadystate= judges range or slope, not both; it is "
                      "left out, and the longest time is taken")  # fmt: skip
@@ -364,6 +361,37 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
         notes.remark("--stop-confidence", "fio does not end when a mean is known: the longest "
                      "time is taken")  # fmt: skip
     return options
+
+
+def _end_notes(span: Mapping[str, Any], notes: Notes) -> None:
+    """Note where a walk that is counted, or a pass, ends elsewhere in fio."""
+    stop = span["stop"]
+    counted = stop["ios"] is not None or stop["bytes"] is not None
+    for target in span["targets"] if counted or stop["pass"] else ():
+        overlaps = 0 < target["access"]["align_bytes"] < target["block_bytes"]
+        if overlaps and stop["pass"]:
+            notes.load("--stop-pass", "where blocks overlap, fio ends once it has moved as many "
+                       "bytes as the range has")  # fmt: skip
+        elif overlaps and not target["access"]["random_percent"] and target["limit_bytes"]:
+            notes.load("-s", "without a time that it has to last, fio takes blocks that overlap "
+                       "beyond the end of the range")  # fmt: skip
+    if stop["pass"] and any(one["thread_stride_bytes"] for one in span["targets"]):
+        notes.load("--stop-pass", "a pass of fio's thread ends at the end of the range")
+
+
+def _is_within_a_pass(span: Mapping[str, Any], each: int, notes: Notes) -> bool:
+    """Whether a thread ends by its bytes before its pass; with io_size fio makes further ones."""
+    passes = set()
+    for target in span["targets"]:
+        end = target["limit_bytes"] or target["create_bytes"]
+        block, step = target["block_bytes"], target["access"]["align_bytes"]
+        used = used_bytes(target, end - target["base_bytes"]) if end else 0
+        passes.add(((used - block) // step + 1) * block if end else 0)
+    if 0 in passes or min(passes) < each <= max(passes):
+        notes.load("--stop-pass", "with io_size fio goes through the range again and again, whose "
+                   "size is not the same for all, or not given (-f)")  # fmt: skip
+        return True
+    return each <= min(passes)
 
 
 def _largest_block(target: Mapping[str, Any]) -> int:
