@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import fathom
 import pytest
 from fathom.tools import FioJob, to_arguments
 from fathom.tools import read_load as read
@@ -172,6 +173,14 @@ def test_a_pass_that_is_counted_too_began_again_in_fio(
 def test_a_pass_that_fio_does_not_make_is_noted(target: Path, arguments: str) -> None:
     _, notes = translated(f"-b64K -o1 {arguments} -W0 -d60 {target}")
     assert "--stop-pass" in [one.setting for one in notes if one.changes_load]
+
+
+@pytest.mark.parametrize("range_", ["-B1M -c1M", "-B2M -c1M", "-B1M -c1M -T64K -t2"])
+def test_a_range_without_a_byte_was_a_traceback_or_the_whole_file(
+    target: Path, range_: str
+) -> None:
+    with pytest.raises(fathom.InvalidRequestError, match=r"range begins at [12]m .* ends at 1m"):
+        translated(f"-b4K {range_} {target}")
 
 
 def test_parallel_walks_visit_each_block_once_per_outstanding(target: Path) -> None:

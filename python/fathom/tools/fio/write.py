@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from fathom._asked import pooled_depth
+from fathom.errors import InvalidRequestError
 from fathom.tools._units import fio_size
 from fathom.tools.diskspd.option_words import skew_words
 from fathom.tools.fio._write_target import data_options, engine_options, hint_options
@@ -184,7 +185,7 @@ def to_fio(
     Raises
     ------
     InvalidRequestError
-        If a target's name cannot stand in a job.
+        If a target's name cannot stand in a job, or its range has no byte.
 
     """
     notes, jobs = Notes(), []
@@ -212,6 +213,8 @@ def _span_jobs(
 ) -> list[_Draft]:
     cpus, names = here
     targets = span["targets"]
+    for target in targets:
+        _refuse_empty(target)
     groups = [targets] if span["thread_count"] else [[target] for target in targets]
     work = [_thread_options(load, span, group, notes) for group in groups]
     times = _time_options(load, span, sum(int(one["numjobs"]) for one in work), notes)
@@ -237,6 +240,16 @@ def _span_jobs(
         name = PurePath(first["path"]).name or "target"
         jobs += [_Draft(name, one) for one in _apart(options, first)]
     return jobs
+
+
+def _refuse_empty(target: Mapping[str, Any]) -> None:
+    """Refuse a range without a byte: fio would take a size of nought for the whole file."""
+    base, end = target["base_bytes"], target["limit_bytes"] or target["create_bytes"]
+    if end and end <= base:
+        raise InvalidRequestError(
+            f"{target['path']}: the range begins at {fio_size(base)} (-B), and the file ends at "
+            f"{fio_size(end)} (-c, -f), so that nothing can be read or written: give another"
+        )
 
 
 def _apart(options: _Options, target: Mapping[str, Any]) -> list[_Options]:
