@@ -175,6 +175,20 @@ def test_a_pass_that_fio_does_not_make_is_noted(target: Path, arguments: str) ->
     assert "--stop-pass" in [one.setting for one in notes if one.changes_load]
 
 
+@pytest.mark.parametrize("range_", ["-B64K:1M", "-B1M", "-f1M -T64K -t2"])
+def test_blocks_that_overlap_began_at_the_other_end_of_a_range_behind_0(
+    target: Path, range_: str
+) -> None:
+    jobs, notes = translated(f"-b8K -s4K {range_} -o1 --stop-ios=8 -W0 -d60 {target}")
+    last = run_jobs(jobs, target.parent)[-1]
+    assert last[0].offset > 900 * KIB
+    assert any("near the end of the range" in str(one) for one in notes if one.changes_load)
+    (whole,) = run_jobs(
+        translated(f"-b8K -s4K -o1 --stop-ios=8 -W0 -d60 {target}")[0], target.parent
+    )
+    assert offsets_kib(whole) == [*range(0, 32, 4)]
+
+
 @pytest.mark.parametrize("range_", ["-B1M -c1M", "-B2M -c1M", "-B1M -c1M -T64K -t2"])
 def test_a_range_without_a_byte_was_a_traceback_or_the_whole_file(
     target: Path, range_: str

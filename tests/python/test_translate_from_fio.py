@@ -453,7 +453,7 @@ def test_a_walk_that_has_ended_began_again_without_io_size(
     (line,), notes = ours(text)
     assert ("--stop-pass" in line) == (end != "io_size=2m" and (rw, more[:4]) != ("read", "size"))
     if notes:
-        assert {one.setting for one in notes} == {"size"}
+        assert {one.setting for one in notes} <= {"size", "rw"}
         return
     back, changed = to_fio(read_load(line))
     if not any(one.changes_load for one in changed):
@@ -474,3 +474,15 @@ def test_a_block_beyond_the_end_of_the_range_was_left_out_without_a_word() -> No
     assert told("rw=randwrite\nnorandommap\nbs=12k\nsize=130k") == []
     assert told("rw=write:4k\nbs=8k\nsize=1m") == ["size"]
     assert told("rw=write:4k\nbs=8k\nsize=1020k") == []
+
+
+@needs_fio
+@pytest.mark.parametrize("more", ["offset=64k", "offset=0", "", "numjobs=2\noffset_increment=64k"])
+def test_blocks_that_overlap_behind_0_are_noted_as_fio_begins_at_the_other_end(
+    tmp_path: Path, more: str
+) -> None:
+    text = f"[one]\nrw=read:-2k\nbs=8k\nfilename=a\nsize=1m\ninvalidate=0\n{more}\n"
+    (ios,) = fios(f"{text}number_ios=4\nio_size=100m\n", tmp_path)
+    begins_late = max(one.offset for one in ios) > 900 * KIB
+    noted = any("near the end" in str(one) for one in ours(text)[1])
+    assert noted == begins_late

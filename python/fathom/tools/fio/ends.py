@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fathom.tools.notes import Notes
 
-__all__ = ["ends_of", "reach_bytes"]
+__all__ = ["ends_of", "last_block_note", "reach_bytes"]
 
 _ALL = 100
 
@@ -110,3 +110,17 @@ def _bytes_moved(name: str, moved: int, access: Sequence[str], notes: Notes) -> 
         return {}
     block = next(read_fio_size("bs", one[2:]) for one in access if one.startswith("-b"))
     return {"--stop-bytes": -(-moved // block) * block}
+
+
+def last_block_note(walk: Sequence[str], places: Sequence[str], notes: Notes) -> None:
+    """Note where fio takes one block more than DiskSpd: it begins one wherever a byte is left."""
+    sizes = [one[2:] for one in places if one.startswith("-f")]
+    sizes += [one.partition(":")[2] for one in places if one.startswith("-B") and ":" in one]
+    if not sizes or any(one.startswith("-c") for one in places):
+        return
+    block = next(one[2:] for one in walk if one.startswith("-b"))
+    stride = next((one[2:] for one in walk if one.startswith("-s")), "") or block
+    length, size, step = (read_fio_size("size", one) for one in (sizes[0], block, stride))
+    if (length - 1) // step * step + size > length >= size:
+        notes.load("size", "fio begins a block wherever the range has a byte left, and goes beyond "
+                   "it if the file does; DiskSpd ends with the last whole block")  # fmt: skip

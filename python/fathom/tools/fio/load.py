@@ -11,7 +11,7 @@ from fathom.errors import InvalidRequestError
 from fathom.tools._arguments import target_argument
 from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size, sized
 from fathom.tools.fio._write_target import COUNTING_PATTERN
-from fathom.tools.fio.ends import ends_of, reach_bytes
+from fathom.tools.fio.ends import ends_of, last_block_note, reach_bytes
 from fathom.tools.fio.names import SYNCHRONOUS, files_of
 from fathom.tools.notes import Notes
 
@@ -256,7 +256,7 @@ def access_arguments(options: dict[str, str], ways: _Ways, files: int, notes: No
     arguments += _mix(options, kind, is_random=is_random, notes=notes)
     places = _range(options, files, reach, notes)
     if not is_random and not block.is_split:
-        _last_block_note(arguments, places, notes)
+        last_block_note(arguments, places, notes)
     arguments += places
     for name in ("fsync", "fdatasync"):
         every = fio_number(name, options.pop(name, "0"))
@@ -391,10 +391,17 @@ def _sequential(
         if stride < 1:
             raise InvalidRequestError(f"rw: DiskSpd does not walk backwards ({more})")
         arguments = [f"-s{sized(stride)}"]
+        if sign < 0 and any(_begins_late(options, one) for one in ("offset", "offset_increment")):
+            notes.load("rw", "where blocks overlap, fio begins near the end of the range unless "
+                       "that begins at 0; DiskSpd at its beginning")  # fmt: skip
     increment = options.pop("offset_increment", None)
     if increment and options.get("numjobs", "1") != "1":
         arguments.append(f"-T{sized(read_fio_size('offset_increment', increment))}")
     return arguments
+
+
+def _begins_late(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "0").rstrip("%bB") not in ("", "0")
 
 
 def _mix(options: dict[str, str], kind: str, *, is_random: bool, notes: Notes) -> list[str]:
@@ -450,20 +457,6 @@ def _range(options: dict[str, str], files: int, reach: int, notes: Notes) -> lis
     elif size_bytes:
         arguments.append(f"-f{sized(size_bytes)}")
     return arguments
-
-
-def _last_block_note(walk: Sequence[str], places: Sequence[str], notes: Notes) -> None:
-    """Note where fio takes one block more than DiskSpd: it begins one wherever a byte is left."""
-    sizes = [one[2:] for one in places if one.startswith("-f")]
-    sizes += [one.partition(":")[2] for one in places if one.startswith("-B") and ":" in one]
-    if not sizes or any(one.startswith("-c") for one in places):
-        return
-    block = next(one[2:] for one in walk if one.startswith("-b"))
-    stride = next((one[2:] for one in walk if one.startswith("-s")), "") or block
-    length, size, step = (read_fio_size("size", one) for one in (sizes[0], block, stride))
-    if (length - 1) // step * step + size > length >= size:
-        notes.load("size", "fio begins a block wherever the range has a byte left, and goes beyond "
-                   "it if the file does; DiskSpd ends with the last whole block")  # fmt: skip
 
 
 def _bytes_of(name: str, options: dict[str, str], notes: Notes) -> int:

@@ -123,6 +123,10 @@ def _stride(target: Mapping[str, Any], options: _Options, notes: Notes) -> _Opti
         return {}
     if "bssplit" in options:
         notes.load("-s", "with a mix of sizes fio skips behind each I/O, DiskSpd from its start")
+    if gap < 0 and (target["base_bytes"] or target["thread_stride_bytes"]):
+        # It takes a first offset that is not 0 for that of a walk backwards (io_u.c).
+        notes.load("-s", "where blocks overlap, and the range does not begin at 0, fio begins near "
+                   "the end of the range")  # fmt: skip
     sign = "-" if gap < 0 else ""
     return {"rw": f"{options['rw']}:{sign}{fio_size(abs(gap))}"}
 
