@@ -92,7 +92,8 @@ def _compared(store: Store, gate: Gate, reference: str) -> RunComparison:
     if not found.is_of_one_load and not gate.any_load:
         words = " ".join(found.differences)
         raise InvalidRequestError(
-            f"{gate.about}{words} Judge runs of the same load, or set any_load = true"
+            f"{gate.about}{words} Judge runs of the same load, or add --any-load (in fathom.toml "
+            "any_load = true)"
         )
     return found
 
