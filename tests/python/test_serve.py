@@ -242,6 +242,16 @@ def test_arguments_within_a_word_were_seen_behind_a_space_alone(server: Server, 
     refused(server, "compare", [f"--run={words}", "-o2", "-c1M", "x.dat"])
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["'-X/etc/passwd'", '"-X/etc/passwd"', "\\-X/etc/passwd", "'--verify-journal'=/tmp/x", "\"'-Xx'\""],
+)
+def test_an_argument_in_quotes_within_a_word_was_not_seen(server: Server, words: str) -> None:
+    refused(server, "compare", ["--run", words, "-o2", "-c1M", "x.dat"])
+    refused(server, "compare", ["--run", "-o2", words, "-c1M", "x.dat"])
+    refused(server, "compare", [f"--run={words}", "-o2", "-c1M", "x.dat"])
+
+
 @pytest.mark.parametrize("words", ["--vary=--json=/tmp/a,/tmp/b", "--vary=-X=/tmp/a,/tmp/b"])
 def test_an_option_that_varies_was_not_seen(server: Server, words: str) -> None:
     refused(server, "sweep", [words, "-c1M", "x.dat"])

@@ -96,17 +96,18 @@ def _check_words(words: Sequence[str], *, has_letters: bool = False) -> None:
         if value.startswith("-"):
             # An option that varies, as of sweep --vary.
             _check_words([value])
-        if any(map(str.isspace, word.strip())):
-            # Loads within a word, as of compare --run, have arguments of their own.
-            _check_words(_split(word))
+        # Loads within a word, as of compare --run, have arguments of their own.
+        for load in filter(None, (word, value)):
+            _check_words(_split(load))
 
 
 def _split(words: str) -> list[str]:
+    """Return the words that a shell would see in this one; nothing if it is one without quotes."""
     try:
         found = shlex.split(words)
     except ValueError:
         return []
-    return [] if len(found) < 2 else found  # noqa: PLR2004 - One word was looked at already.
+    return [] if found == [words] else found
 
 
 @dataclass(frozen=True)
