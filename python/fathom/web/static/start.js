@@ -22,10 +22,16 @@ let explanation = "";
 const split = (text) => {
   const words = [];
   const pattern = /\s*((?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+)/gy;
-  for (const [, word] of text.matchAll(pattern)) {
+  // A backslash at the end of a line goes on with the next one.
+  const line = text.replace(/\\\r?\n/g, "");
+  let read = 0;
+  for (const [all, word] of line.matchAll(pattern)) {
+    read += all.length;
     words.push(word.replace(/\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'/g,
       (_all, escaped, double, single) => escaped ?? single ?? double.replace(/\\(.)/g, "$1")));
   }
+  const rest = line.slice(read).trim();
+  if (rest) throw new Error(`A quote is not closed, or a backslash stands at the end: ${rest}`);
   return words;
 };
 
