@@ -7,6 +7,7 @@ import hashlib
 import io
 import secrets
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -132,7 +133,7 @@ def now(request: Request, served: _Served, token: str | None = None) -> Response
         for one in served.store.experiments.list(limit=_PAGE_RUNS)
         if one.state == "running" and not one.is_abandoned and one.id not in here
     ]
-    return _page(request, "now.html", title="Now", elsewhere=running)
+    return _page(request, "now.html", title="Now", elsewhere=running, now=time.time())
 
 
 def _token_session(request: Request, served: Served, token: str) -> Response:

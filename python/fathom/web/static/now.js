@@ -8,6 +8,8 @@ const known = new Map();
 const cards = new Map();
 const connection = document.getElementById("connection");
 const running = document.getElementById("running");
+// The browser's clock may be another one than that which the times of runs are of.
+const ahead_s = Date.now() / 1000 - Number(connection.dataset.now);
 
 const clock = (seconds) => {
   const whole = Math.max(0, Math.round(seconds));
@@ -76,7 +78,7 @@ const showTime = (card, told) => {
     bar.value = told.filling.done_bytes / Math.max(1, told.filling.total_bytes);
     left.textContent = `filling ${told.filling.target}`;
   } else if (told.planned_s && told.phase !== "ended") {
-    const passed = Date.now() / 1000 - told.run_began_at_unix_s;
+    const passed = Date.now() / 1000 - ahead_s - told.run_began_at_unix_s;
     bar.value = Math.min(1, passed / told.planned_s);
     left.textContent = told.phase === "warm_up" ? "" : `about ${clock(told.planned_s - passed)} left of this run`;
   }
