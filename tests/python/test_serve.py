@@ -244,7 +244,13 @@ def test_arguments_within_a_word_were_seen_behind_a_space_alone(server: Server, 
 
 @pytest.mark.parametrize(
     "words",
-    ["'-X/etc/passwd'", '"-X/etc/passwd"', "\\-X/etc/passwd", "'--verify-journal'=/tmp/x", "\"'-Xx'\""],
+    [
+        "'-X/etc/passwd'",
+        '"-X/etc/passwd"',
+        "\\-X/etc/passwd",
+        "'--verify-journal'=/tmp/x",
+        "\"'-Xx'\"",
+    ],
 )
 def test_an_argument_in_quotes_within_a_word_was_not_seen(server: Server, words: str) -> None:
     refused(server, "compare", ["--run", words, "-o2", "-c1M", "x.dat"])

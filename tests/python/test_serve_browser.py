@@ -232,3 +232,59 @@ def test_controls_do_what_they_say(browser: Browser, server: Server) -> None:
     assert "Against golden" in page.inner_text("main")
     assert complaints == []
     page.close()
+
+
+def test_words_behind_an_open_quote_or_on_a_second_line_were_left_out(
+    browser: Browser, server: Server
+) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    page.fill("input[name=target]", str(server.folder / "split.dat"))
+    page.fill("textarea", '-b4K -r -c1M "-d7 -W0')
+    page.click("#explain")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert 'A quote is not closed, or a backslash stands at the end: "-d7 -W0' in page.inner_text(
+        "#problem"
+    )
+    assert page.locator("#go").is_disabled()
+    page.fill("textarea", "-b4K -r -c1M \\\n  -d7 '-W0'")
+    page.click("#explain")
+    page.wait_for_selector("#go:not([disabled])")
+    assert "-b4K -r -c1M -d7 -W0 --" in page.inner_text("#command")
+    assert complaints == []
+    page.close()
+
+
+def test_the_time_left_was_told_by_the_clock_of_the_browser(
+    browser: Browser, server: Server
+) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    page.add_init_script("const now = Date.now; Date.now = () => now() + 3_600_000")
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    page.fill("textarea", LOAD)
+    page.fill("input[name=target]", str(server.folder / "clock.dat"))
+    page.click("#explain")
+    page.wait_for_selector("#go:not([disabled])")
+    page.click("#go")
+    page.wait_for_selector(".live .left:has-text('left of this run')")
+    assert page.inner_text(".live .left")[:8] in ("about 1:", "about 0:")
+    assert "0:00" not in page.inner_text(".live .left")
+    page.click(".live .stop")
+    page.wait_for_selector(".live", state="detached")
+    assert complaints == []
+    page.close()
+
+
+def test_random_and_sequential_loads_and_kinds_of_experiments_were_not_told_apart(
+    browser: Browser, server: Server
+) -> None:
+    page, _complaints = opened(browser, server, DESKTOP, "light")
+    for path in ("/runs", "/trends"):
+        page.goto(f"{server.base}{path}")
+        assert " rand w0 t" in page.inner_text("main"), path
+    page.goto(f"{server.base}/experiments")
+    kinds = page.locator("select[name=verb] option").all_inner_texts()
+    assert {"scale", "density"} <= {*kinds}
+    page.close()

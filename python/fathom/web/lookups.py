@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._load_words import load_words
 from fathom.findings import find
 from fathom.web.models import ExperimentOut, FindingOut, RunOut, SeriesOut, TrendOut
 from fathom.web.models import LevelOut as _Level
@@ -44,6 +45,7 @@ def run_out(run: RunSummary) -> RunOut:
         outstanding_per_thread=columns["outstanding_per_thread"],
         write_percent=columns["write_percent"],
         random_percent=columns["random_percent"],
+        load=load_words(columns),
         iops=columns["total_iops"],
         mib_per_s=columns["total_mib_per_s"],
         latency_ns_mean=columns["total_latency_mean_ns"],

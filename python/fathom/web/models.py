@@ -115,6 +115,8 @@ class RunOut(BaseModel):
     outstanding_per_thread: int | None
     write_percent: float | None
     random_percent: float | None
+    # In a few words, such as ``8K rand w30 t2 o8``.
+    load: str
     iops: float | None
     mib_per_s: float | None
     latency_ns_mean: float | None

@@ -38,7 +38,7 @@ from fathom.report import (
 from fathom.report import picture as drawn_picture
 from fathom.report.style import THEMES
 from fathom.trends import DEFAULT_METRIC, find_trend, trend_figure
-from fathom.units import block_words, rate_words
+from fathom.units import rate_words
 from fathom.web.lookups import experiment_out, findings, run_out, series
 from fathom.web.security import client_of, session_cookie
 from fathom.web.sessions import Viewer
@@ -93,7 +93,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= {"block": block_words, "rate": rate_words, "isolated": isolated}
+    found.filters |= {"rate": rate_words, "isolated": isolated}
     return found
 
 

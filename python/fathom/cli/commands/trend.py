@@ -12,10 +12,11 @@ import fathom
 from fathom import report as reports
 from fathom import trends
 from fathom._finite import json_words
+from fathom._load_words import load_words
 from fathom.cli.commands import _places
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
+from fathom.cli.views.runs import console, local_time, plain_text, text_table
 from fathom.findings.finding import numbers_words
 from fathom.metrics import RATES, higher_is_better, metric_column
 from fathom.notify import NotToldError, check_address

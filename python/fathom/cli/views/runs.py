@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom import _packages
+from fathom._load_words import load_words
 from fathom._local_time import local_words
 from fathom._text import without_secrets
 from fathom.cli.views import drawing
@@ -14,10 +15,10 @@ from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.hosts import host_figures, lost_sentence, overlap_sentence
-from fathom.units import NS_PER_MS, block_words, counted, ms_words
+from fathom.units import NS_PER_MS, counted, ms_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -225,24 +226,6 @@ def _run_cells(run: RunSummary) -> list[str]:
         number_cell(columns["total_latency_p99_ns"], 3, NS_PER_MS),
         columns["target_path"] or "",
     ]
-
-
-def load_words(columns: Mapping[str, object]) -> str:
-    """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known.
-
-    Of several time spans it is the first, of which the figures beside it are.
-    """
-    words: dict[str, Callable[[Any], str]] = {
-        "block_bytes": block_words,
-        "random_percent": lambda share: {0: "seq", 100: "rand"}.get(share, f"rand{share:g}"),
-        "write_percent": "w{:g}".format,
-        "thread_count": "t{}".format,
-        "outstanding_per_thread": "o{}".format,
-    }
-    known = [(look, columns[name]) for name, look in words.items()]
-    load = " ".join(look(value) for look, value in known if value is not None)
-    spans = columns.get("time_span_count")
-    return f"{load} (1 of {spans} time spans)" if isinstance(spans, int) and spans > 1 else load
 
 
 def number_cell(value: float | None, digits: int, unit: float = 1) -> str:
