@@ -67,3 +67,22 @@ def test_a_fleet_has_no_cores_of_which_none_was_idle() -> None:
 def test_each_cause_speaks_against_what_is_concluded_from_its_run(kind: str) -> None:
     """Connections that were lost, and data that the network lost, spoke against no comparison."""
     assert rules(warned(fabricated(), kind)) & MARKS.keys()
+
+
+def with_targets_of_each_host(result: Result, paths: list[str]) -> Result:
+    """Return it as it is merged: with what each host calls the one target that was requested."""
+    raw = json.loads(json.dumps(result.raw))
+    (target,) = raw["time_spans"][0]["targets"]
+    raw["time_spans"][0]["targets"] = [target | {"path": path} for path in paths]
+    return Result.from_json(json.dumps(raw))
+
+
+def test_a_target_that_each_host_has_was_judged_as_several() -> None:
+    """Only what speaks against figures was found of fleets, and under 'a.dat and a.dat'."""
+    for names in (["nbd://server/a"] * 2, ["a-h0.dat", "a-h1.dat"]):
+        few = with_targets_of_each_host(fleet(9e3), names[:1])
+        many = with_targets_of_each_host(fleet(4.6e3, 4.6e3), names)
+        (found,) = [one for one in find([few, many]) if one.rule == "shared-limit"]
+        assert found.target == names[0]
+        slow = with_targets_of_each_host(fleet(5e3, 9e3, 9e3), [*names, names[1]])
+        assert "slow-host" in rules(slow)

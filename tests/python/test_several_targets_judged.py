@@ -6,8 +6,9 @@ import json
 import shlex
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from fabricated import fabricated
 from fathom import Result
 from fathom.experiments.compare.saved import _load_words
@@ -15,6 +16,10 @@ from fathom.findings import find
 from fathom.findings.observed import observe
 from fathom.report.collect._points import run_of_result
 from fathom.report.collect._runs import run_command, runs_side
+from fathom.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONTENDED = (
     "cpu_contended",
@@ -87,3 +92,13 @@ def test_a_profile_in_a_file_was_named_to_repeat_a_run_although_it_may_have_chan
     assert run_command(replace(run, run_id=None)) == "diskspd -Xp.xml"
     plain = ("-b4K", "x.dat")
     assert run_command(replace(run, arguments=plain)) == f"diskspd {shlex.join(plain)}"
+
+
+def test_the_page_of_findings_left_out_runs_on_several_targets(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    from fathom.web import lookups  # noqa: PLC0415 - An extra.
+
+    with Store(tmp_path / "s.sqlite") as store:
+        store.runs.save(on_two(fabricated(warnings=[CONTENDED])), ["a.dat", "b.dat"])
+        (found,) = lookups.findings(store)
+    assert (found.rule, found.run_ids) == ("cpu-contended", [1])

@@ -79,7 +79,7 @@ def findings(store: Store, run_ids: Sequence[int] = ()) -> list[FindingOut]:
         ids = [one.id for one in newest if one.outcome == "complete"]
     whole = [store.runs.get(one) for one in ids]
     own = [one for one in whole if one.imported is None]
-    found = find([one.result for one in own], [one.summary.id for one in own])
+    found = find([one.result for one in own], [one.summary.id for one in own], several=True)
     return [
         FindingOut(
             rule=one.rule,
