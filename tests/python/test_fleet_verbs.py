@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -10,6 +10,8 @@ import pytest
 from fathom import fleet as fleets
 from fathom.cli import app
 from fathom.report import gather
+from fathom.report.collect._points import run_of_result
+from fathom.report.collect._runs import run_command
 from fathom.report.style import drawn
 from fathom.store import Store
 from reported import column, figures
@@ -146,3 +148,18 @@ def test_a_run_of_a_fleet_is_made_again_by_one_alone(
     for word in ("--explain", "--live", "-Rp"):
         refused("--fleet", "local:2", word, "-d1", "-c1M", "new-{host}.dat")
     assert not [*tmp_path.glob("new-*")]
+
+
+def test_the_command_to_repeat_a_run_of_a_fleet_was_that_of_one_host() -> None:
+    arguments = ["-d1", "x-{host}.dat"]
+    for names, words in (
+        (["local-1", "local-2"], "--fleet local:2"),
+        (["a", "b"], "--fleet COORDINATOR:PORT --tls FOLDER --hosts a,b"),
+    ):
+        raw = dict(fleet(9e3, 9e3).raw)
+        hosts = [one | {"name": name} for one, name in zip(raw["hosts"], names, strict=True)]
+        run = run_of_result(fathom.Result.from_data(raw | {"hosts": hosts}), "")
+        told = run_command(replace(run, arguments=tuple(arguments)))
+        assert told == f"fathom run {words} -d1 'x-{{host}}.dat'"
+        kept = run_command(replace(run, arguments=(), run_id=7))
+        assert kept == f"fathom run {words} @7"

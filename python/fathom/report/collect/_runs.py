@@ -141,12 +141,23 @@ def run_command(run: ReportedRun) -> str:
     """Return the command that does the same again."""
     # A profile in a file may be another one meanwhile: of a run that the store has, that is named.
     has_profile = any(one.startswith("-X") for one in run.arguments)
+    fleet = _fleet_words(run)
     if run.arguments and not (has_profile and _is_kept(run)):
-        return f"diskspd {shlex.join(run.arguments)}"
+        return f"{f'fathom run {fleet}' if fleet else 'diskspd'} {shlex.join(run.arguments)}"
     if _is_kept(run):
         # No words of DiskSpd belong to it, as to a request of a program's own.
-        return f"fathom run @{run.run_id}"
+        return " ".join(filter(None, ("fathom run", fleet, f"@{run.run_id}")))
     return run.result.command_line or f"(the command of {run.label} is not known)"
+
+
+def _fleet_words(run: ReportedRun) -> str:
+    """Return the options of the fleet that measured; of one with certificates, what to put in."""
+    names = [str(one["name"]) for one in run.result.raw.get("hosts", ())]
+    if not names:
+        return ""
+    if names == [f"local-{number}" for number in range(1, len(names) + 1)]:
+        return f"--fleet local:{len(names)}"
+    return f"--fleet COORDINATOR:PORT --tls FOLDER --hosts {shlex.quote(','.join(names))}"
 
 
 def _is_kept(run: ReportedRun) -> bool:
