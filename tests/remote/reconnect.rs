@@ -109,6 +109,30 @@ fn an_nbd_server_that_comes_back_is_measured_on() {
 }
 
 #[test]
+fn an_nbd_server_that_was_ended_with_a_word_ended_a_run_that_one_that_was_killed_did_not() {
+    if is_missing() {
+        return;
+    }
+    // What nbdkit answers while it ends, for as long as the file is there.
+    let when = ["error-pread-rate=100%", "error-file={}/ending"];
+    let shutting = [&FILE[..], &["error-pread=ESHUTDOWN"], &when].concat();
+    let server = Server::tcp(&["--filter=error"], &shutting);
+    let ending = server.path("ending");
+    let address = nbd_over(server.port.unwrap());
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        std::fs::write(&ending, "").unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        std::fs::remove_file(&ending).unwrap();
+    });
+    let load = ["-b4K", "-r", "-o8", "-W0", "-d3", "-L", "--reconnect=30"];
+    let ran = in_folder(&[&load[..], &[&address]].concat()).good();
+    ends.join().unwrap();
+    assert_eq!(ran.sum("read", "errors"), 0, "{}", ran.text);
+    assert!(ran.network()["reconnects"].as_u64().unwrap() >= 1, "{}", ran.text);
+}
+
+#[test]
 fn a_lun_whose_server_comes_back_is_measured_on() {
     let Some(server) = Tgt::start(|_| {}) else { return };
     let port = server.port;

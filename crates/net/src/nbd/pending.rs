@@ -3,7 +3,7 @@
 use fathom_sys::transfer::Operation;
 
 use crate::connection::{Done, Request};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind, errno};
 
 /// One I/O in flight.
 #[derive(Debug, Clone, Copy)]
@@ -83,14 +83,18 @@ impl Pending {
     /// Ends an I/O that the server calls done.
     #[inline]
     pub(super) fn finish(&mut self, tag: u32) -> Result<Done, Fault> {
-        let io = self.slots[tag as usize].take().expect("only one in flight is finished");
-        self.count -= 1;
+        let slot = &mut self.slots[tag as usize];
+        let io = slot.expect("only one in flight is finished");
+        // What is a fault stays entered, so that it ends with the connection as all others do.
+        if io.error == -errno::ESHUTDOWN {
+            // No I/O failed: the server takes none any more, until it is started again.
+            return Err(Fault::new(FaultKind::Disconnected, "the server is shutting down"));
+        }
         if io.error == 0 && io.got != io.wants() {
-            // Entered again, so that it ends with the connection as all others do.
-            self.slots[tag as usize] = Some(io);
-            self.count += 1;
             return Err(Fault::garbled("the server calls a read done before all of its data came"));
         }
+        *slot = None;
+        self.count -= 1;
         Ok(Done { tag, result: io.result() })
     }
 
