@@ -351,7 +351,7 @@ impl<'a> Coordinator<'a> {
                 self.shared.halt.store(true, Ordering::Relaxed);
             }
             if let Some(board) = &self.shared.live {
-                board.tell(self.control.sink);
+                board.tell(self.control.sink, RealClock.now_ns());
             }
             self.pass_on();
             self.tracer.look();
