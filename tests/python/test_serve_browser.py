@@ -288,3 +288,21 @@ def test_random_and_sequential_loads_and_kinds_of_experiments_were_not_told_apar
     kinds = page.locator("select[name=verb] option").all_inner_texts()
     assert {"scale", "density"} <= {*kinds}
     page.close()
+
+
+def test_seconds_without_an_io_had_one_and_latencies_of_minutes(
+    browser: Browser, server: Server
+) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    words = page.evaluate(
+        """async () => {
+            const { drawHeat, drawLine } = await import("/static/charts.js");
+            const card = document.getElementById("card").content.firstElementChild;
+            const seconds = [1, 2].map(() => ({ ios: 0, latency_octaves: {} }));
+            const [line, heat] = ["svg.line", "canvas"].map((one) => card.querySelector(one));
+            return [drawLine(line, seconds), drawHeat(heat, seconds)];
+        }"""
+    )
+    assert words == ["IOPS of the last 2 s; the highest second has 0.", ""]
+    assert complaints == []
+    page.close()

@@ -17,20 +17,26 @@ const places = (count) => Math.max(60, Math.min(count, SHOWN));
 export const drawLine = (svg, seconds) => {
   const shown = seconds.slice(-SHOWN);
   const width = places(shown.length);
-  const most = Math.max(1, ...shown.map((one) => one.ios));
+  const highest = Math.max(...shown.map((one) => one.ios));
+  const most = Math.max(1, highest);
   const points = shown.map((one, place) =>
     `${(600 * (place + 1 + width - shown.length)) / width},${115 - (95 * one.ios) / most}`);
   const line = document.createElementNS(SVG, "polyline");
   line.setAttribute("points", points.join(" "));
   svg.replaceChildren(line);
-  svg.setAttribute("aria-label", `IOPS of the last ${shown.length} seconds, at most ${short(most)}`);
-  return `IOPS of the last ${shown.length} s; the highest second has ${short(most)}.`;
+  svg.setAttribute("aria-label", `IOPS of the last ${shown.length} seconds, at most ${short(highest)}`);
+  return `IOPS of the last ${shown.length} s; the highest second has ${short(highest)}.`;
 };
 
 export const drawHeat = (canvas, seconds) => {
   const shown = seconds.slice(-SHOWN);
   const drawing = canvas.getContext("2d");
   const used = shown.flatMap((one) => Object.keys(one.latency_octaves || {}).map(Number));
+  if (!used.length) {
+    drawing.clearRect(0, 0, canvas.width, canvas.height);
+    canvas.setAttribute("aria-label", "Heat map of latency, which is empty");
+    return "";
+  }
   const low = Math.max(FIRST_OCTAVE, Math.min(...used, LAST_OCTAVE));
   const high = Math.min(LAST_OCTAVE, Math.max(...used, low));
   const rows = high - low + 1;

@@ -98,8 +98,9 @@ const show = (id) => {
   showTargets(card, seconds.at(-1));
   card.querySelector(".line-words").textContent = drawLine(card.querySelector(".line"), seconds);
   const range = drawHeat(card.querySelector(".heat"), seconds);
-  card.querySelector(".heat-words").textContent =
-    `Latency of the I/Os of each second, ${range}: the stronger the colour, the more of them.`;
+  card.querySelector(".heat-words").textContent = range
+    ? `Latency of the I/Os of each second, ${range}: the stronger the colour, the more of them.`
+    : "No I/O has completed in these seconds.";
 };
 
 const showEnded = () => {
