@@ -29,6 +29,7 @@ __all__ = [
     "Unit",
     "doubts_of",
     "mark_of",
+    "within_sentence",
 ]
 
 CONFIDENCES = ("certain", "likely", "possible")
@@ -138,6 +139,12 @@ def mark_of(rules: Iterable[str]) -> str:
     return "".join(mark for rule, mark in MARKS.items() if rule in found)
 
 
+def within_sentence(title: str) -> str:
+    """Return a title as it stands within a sentence; an abbreviation keeps its capitals."""
+    is_word = title[1:2].islower() or title[1:2] == " "
+    return f"{title[:1].lower()}{title[1:]}" if is_word else title
+
+
 def doubts_of(rules: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which of these rules weaken a claim, and which forbid it."""
     found = tuple(dict.fromkeys(rules))
@@ -167,7 +174,7 @@ class Doubt:
     @property
     def words(self) -> str:
         """The title within a sentence, with how sure it is."""
-        return f"{self.title[:1].lower()}{self.title[1:]} ({self.confidence})"
+        return f"{within_sentence(self.title)} ({self.confidence})"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fabricated import fabricated
-from fathom._claims import FORBIDDING, WEAKENING, Claim, Evidence
+from fathom._claims import FORBIDDING, WEAKENING, Claim, Doubt, Evidence
 from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
 from fathom.findings import RULES, find
 from fathom.store import Store
@@ -175,3 +175,13 @@ def test_a_full_core_is_compared_with_more_threads_at_the_same_depth_alone() -> 
 def test_the_host_is_not_blamed_for_what_others_took() -> None:
     doubts = [("core_saturated", "CPU 0 was 99 % busy."), ("cpu_contended", "Others had 60 %.")]
     assert core_finding(fabricated(idle_percent=(0.3, 97.0), warnings=doubts)) == []
+
+
+def test_a_headline_had_i_os_and_c_pus_in_small_letters() -> None:
+    for title, words in (
+        ("I/Os failed", "I/Os failed"),
+        ("CPUs were taken away during the run", "CPUs were taken away during the run"),
+        ("A server answered, with its cache", "a server answered, with its cache"),
+        ("Other processes took the CPUs", "other processes took the CPUs"),
+    ):
+        assert Doubt("rule", title, "certain").words == f"{words} (certain)"

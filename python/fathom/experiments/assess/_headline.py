@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom._claims import WEAKENING, Claim
+from fathom._claims import WEAKENING, Claim, within_sentence
 from fathom.experiments.assess._classes import class_of, rank_of, suited_for
 from fathom.units import counted, time_words
 
@@ -118,7 +118,7 @@ def _contradicting_write(made: ClaimMaker, reads: Sequence[str]) -> str:
 
 
 def _titles(findings: Iterable[Finding]) -> str:
-    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in findings}
+    titles = {f"{within_sentence(one.title)} ({one.confidence})" for one in findings}
     return "; ".join(sorted(titles))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fathom._claims import Claim, Evidence, doubts_of
+from fathom._claims import Claim, Evidence, doubts_of, within_sentence
 from fathom.engine import load_of
 from fathom.experiments.assess._classes import rank_of
 from fathom.findings import RULES, find
@@ -248,7 +248,7 @@ class ClaimMaker:
 
     def about(self, finding: Finding) -> str:
         """Return the title of a finding within a sentence, with how sure it is and where it was."""
-        title = f"{finding.title[:1].lower()}{finding.title[1:]}"
+        title = within_sentence(finding.title)
         ids = runs_of(finding)
         met = frozenset().union(
             *(_directions(one) for one in self.plan.done() if one.run_id in ids)
