@@ -306,3 +306,28 @@ def test_seconds_without_an_io_had_one_and_latencies_of_minutes(
     assert words == ["IOPS of the last 2 s; the highest second has 0.", ""]
     assert complaints == []
     page.close()
+
+
+def test_targets_among_the_arguments_and_what_was_refused_once_could_not_be_started(
+    browser: Browser, server: Server
+) -> None:
+    page, _complaints = opened(browser, server, DESKTOP, "light")
+    other, _others = opened(browser, server, DESKTOP, "light")
+    for one in (page, other):
+        one.goto(f"{server.base}/start")
+        one.wait_for_selector("body[data-ready=yes]")
+        one.fill("textarea", f"{LOAD} first.dat second.dat")
+        one.click("#explain")
+        one.wait_for_selector("#go:not([disabled])")
+    page.click("#go")
+    page.wait_for_selector(".live")
+    other.click("#go")
+    other.wait_for_selector("#problem:has-text('is under way')")
+    page.click(".live .stop")
+    page.wait_for_selector(".live", state="detached")
+    other.click("#go")
+    other.wait_for_selector(".live .stop")
+    other.click(".live .stop")
+    other.wait_for_selector(".live", state="detached")
+    page.close()
+    other.close()

@@ -106,7 +106,8 @@ form.addEventListener("submit", async (event) => {
     location.assign("/");
   } catch (error) {
     tell(error.message);
-    explanation = "";
+    // What could not be started now, as another run is under way, is kept by the server as well.
+    go.disabled = !explanation;
   }
 });
 
