@@ -44,7 +44,7 @@ class Channel:
                 return await asyncio.wait_for(self._asked(request, timeout_s, asked), timeout_s)
             except TimeoutError as error:
                 self.close()
-                raise NoAnswerError(f"no answer within {timeout_s:g} s") from error
+                raise NoAnswerError(f"no answer within {timeout_s:.1f} s") from error
             # What the other end sends may be anything; then nothing more is read of it.
             except (OSError, ValueError, TypeError, KeyError, EOFError) as error:
                 self.close()
