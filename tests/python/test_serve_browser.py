@@ -331,3 +331,19 @@ def test_targets_among_the_arguments_and_what_was_refused_once_could_not_be_star
     other.wait_for_selector(".live", state="detached")
     page.close()
     other.close()
+
+
+def test_a_token_that_was_copied_with_its_option_had_the_option_twice(
+    browser: Browser, server: Server
+) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    page.fill("textarea", "-c1M -b4K -w100 -d1")
+    page.fill("input[name=target]", str(server.folder / "token.dat"))
+    page.fill("input[name=allow]", " --allow-write=SERIAL7 ")
+    page.click("#explain")
+    page.wait_for_selector("#explained:not([hidden])")
+    assert page.inner_text("#command").startswith("fathom run --allow-write=SERIAL7 -c1M")
+    assert complaints == []
+    page.close()

@@ -45,7 +45,8 @@ const asked = () => {
   if (given.get("workload") && WITH_WORKLOAD.includes(verb)) words.push(given.get("workload"));
   words.push(...own);
   if (given.get("target").trim()) words.push("--", given.get("target").trim());
-  const allow = given.get("allow").trim();
+  // What is explained names the token behind its option, and may be copied so.
+  const allow = given.get("allow").trim().replace(/^--allow-write=/, "");
   return {
     verb,
     arguments: words,
