@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from fabricated import fabricated
 from fathom import Result
 from fathom._claims import ToldRuns
-from fathom.cli.views.runs import load_words, show_result
+from fathom._load_words import load_words
+from fathom.cli.views.runs import show_result
 from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.told_runs import told_run
 from fathom.findings import find
