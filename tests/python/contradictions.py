@@ -24,7 +24,7 @@ from contradictions_drawn import drawn_figures, hold, number_in
 from contradictions_experiments import Experiments
 from contradictions_repeat import Noticing, Repeats
 from contradictions_stored import StoredOnes
-from fathom._claims import FORBIDDING, WEAKENING
+from fathom._claims import FORBIDDING, WEAKENING, within_sentence
 from fathom.experiments.assess import (
     EFFORTS,
     AssessedCell,
@@ -165,7 +165,7 @@ class Judge:
         if "too little" in self.verdict.headline.lower():
             return
         for one in sure:
-            title = one.title[:1].lower() + one.title[1:]
+            title = within_sentence(one.title)
             hold(one.rule not in WEAKENING or title in self.verdict.headline, words)
         missing = sum(one.state in ("pending", "failed") for one in self.plan.cells)
         done = len(self.plan.done())

@@ -11,7 +11,16 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from contradictions_drawn import drawn_figures, hold, number_in
-from fathom._claims import FORBIDDING, WEAKENING, Claim, Doubt, Evidence, ToldRun, ToldRuns
+from fathom._claims import (
+    FORBIDDING,
+    WEAKENING,
+    Claim,
+    Doubt,
+    Evidence,
+    ToldRun,
+    ToldRuns,
+    within_sentence,
+)
 from fathom._p_values import p_text
 from fathom.experiments.compare.claims import compare_claims
 from fathom.experiments.compare.comparison import RunComparison
@@ -77,7 +86,7 @@ class Experiments:
             hold(set(claim.forbidden_by) == rules.keys() & set(FORBIDDING), claim)
             hold(set(claim.weakened_by) == rules.keys() & set(WEAKENING), claim)
         headline = claims[0]
-        titles = {rule.name: rule.title[:1].lower() + rule.title[1:] for rule in DOUBTS}
+        titles = {rule.name: within_sentence(rule.title) for rule in DOUBTS}
         for rule in headline.forbidden_by or headline.weakened_by:
             hold(titles[rule] in headline.text, headline)
         hold(("No verdict" in headline.text) == bool(headline.forbidden_by), headline)
