@@ -220,7 +220,12 @@ def each_path(paths: Paths, field: str) -> list[str]:
     """
     if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
         return [_one_path(paths, field)]
-    return [_one_path(path, field) for path in paths]
+    try:
+        several: list[object] = [*paths]
+    except TypeError:
+        # An array of numpy without a dimension.
+        several = [paths]
+    return [_one_path(path, field) for path in several]
 
 
 def _one_path(path: object, field: str) -> str:

@@ -190,3 +190,9 @@ def test_a_request_that_no_arguments_say_is_no_experiment(tmp_path: Path) -> Non
         pytest.raises(fathom.InvalidRequestError, match="one time span"),
     ):
         fathom.repeat(twice, store=store)
+
+
+def test_an_array_without_a_dimension_was_a_traceback(tmp_path: Path) -> None:
+    wrong: Any = np.array(2)
+    with pytest.raises(fathom.InvalidRequestError, match="is no path"):
+        fathom.assess(wrong, store=tmp_path / "s.sqlite")

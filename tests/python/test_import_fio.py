@@ -421,3 +421,37 @@ def test_all_but_the_last_report_of_a_real_run_were_runs_too(tmp_path: Path) -> 
     (result,) = read_source(content).results
     assert result.measured_s == pytest.approx(2, abs=0.1)
     assert "--status-interval" in result.notes[-1]
+
+
+@needs_fio
+def test_what_fio_reports_of_the_ramp_was_a_run_of_its_own(tmp_path: Path) -> None:
+    """It counts while it ramps up, too, and from nought again behind it."""
+    more = ("--time_based", "--ramp_time=1", "--runtime=1", "--rate_iops=200")
+    content = fio(tmp_path, *more, "--status-interval=500ms")
+    assert content.count(b'"fio version"') > 2
+    (result,) = read_source(content).results
+    assert result.measured_s == pytest.approx(1, abs=0.1)
+
+
+def of_clients(*rows: tuple[str, int], numjobs: str = "") -> list[tuple[str, int | None]]:
+    """Return names and reads of what is read of a list of fio's client."""
+    given = {"numjobs": numjobs} if numjobs else {}
+    jobs = []
+    for name, ios in rows:
+        part = {"total_ios": ios, "iops": 1.0, "runtime": 1000}
+        found = {"jobname": name, "groupid": 0, "hostname": "a", "read": part, "write": {}}
+        jobs.append(found if name == "All clients" else found | {"job options": given})
+    told = {"fio version": "fio-3.33", "client_stats": jobs}
+    results = read_source(json.dumps(told, indent=1).encode()).results
+    return [(one.title, one.read.ios if one.read else None) for one in results]
+
+
+def test_all_reports_of_the_jobs_of_a_client_were_added_up() -> None:
+    """Its list has each job once for each report, and the sum of all behind the first alone."""
+    first = (("w", 90), ("v", 10), ("All clients", 100))
+    assert of_clients(*first, ("w", 190), ("v", 20), ("w", 200), ("v", 30)) == [("w, v", 230)]
+    assert of_clients(("w", 90), ("w", 190)) == [("w", 190)]
+    # Copies of a job have one name, too.
+    assert of_clients(("w", 90), ("w", 95), ("All clients", 185), numjobs="2") == [("w", 185)]
+    again = (("w", 90), ("w", 95), ("All clients", 185), ("w", 190), ("w", 195))
+    assert of_clients(*again, numjobs="2") == [("w", 385)]

@@ -40,7 +40,7 @@ from fathom.tools._lines import decimal
 from fathom.tools._units import fio_percent, fio_seconds, read_fio_size
 from fathom.tools.fio.job_file import with_options
 from fathom.tools.fio.names import SYNCHRONOUS, files_of
-from fathom.tools.fio.status import last_reports
+from fathom.tools.fio.status import last_of_clients, last_reports, noted
 from fathom.units import KIB, MIB
 
 if TYPE_CHECKING:
@@ -221,6 +221,21 @@ def fio_results(
     jobs = document.get("jobs") or document.get("client_stats") or []
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise ImportFormatError('this JSON of fio is damaged: its "jobs" are no list of objects')
+    earlier = 0
+    if "client_stats" in document:
+        given = _mapping(document, "global options")
+        jobs, earlier = last_of_clients(jobs, given, is_sum=_is_sum)
+    found = _groups(document, jobs, command_line, lines)
+    return [noted(one, earlier) for one in found]
+
+
+def _groups(
+    document: Mapping[str, Any],
+    jobs: Sequence[_Job],
+    command_line: str,
+    lines: tuple[int, int] | None,
+) -> list[ImportedResult]:
+    """Return a result of each group of each host, and of what fio's client sums."""
     sums = [job for job in jobs if _is_sum(job)] if "client_stats" in document else []
     told = [job for job in jobs if job not in sums]
     groups: dict[tuple[str, str], list[_Job]] = {}
