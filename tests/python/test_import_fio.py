@@ -433,7 +433,7 @@ def test_what_fio_reports_of_the_ramp_was_a_run_of_its_own(tmp_path: Path) -> No
     assert result.measured_s == pytest.approx(1, abs=0.1)
 
 
-def of_clients(*rows: tuple[str, int], numjobs: str = "") -> list[tuple[str, int | None]]:
+def listed_by_client(*rows: tuple[str, int], numjobs: str = "") -> list[tuple[str, int | None]]:
     """Return names and reads of what is read of a list of fio's client."""
     given = {"numjobs": numjobs} if numjobs else {}
     jobs = []
@@ -449,9 +449,9 @@ def of_clients(*rows: tuple[str, int], numjobs: str = "") -> list[tuple[str, int
 def test_all_reports_of_the_jobs_of_a_client_were_added_up() -> None:
     """Its list has each job once for each report, and the sum of all behind the first alone."""
     first = (("w", 90), ("v", 10), ("All clients", 100))
-    assert of_clients(*first, ("w", 190), ("v", 20), ("w", 200), ("v", 30)) == [("w, v", 230)]
-    assert of_clients(("w", 90), ("w", 190)) == [("w", 190)]
+    assert listed_by_client(*first, ("w", 190), ("v", 20), ("w", 200), ("v", 30)) == [("w, v", 230)]
+    assert listed_by_client(("w", 90), ("w", 190)) == [("w", 190)]
     # Copies of a job have one name, too.
-    assert of_clients(("w", 90), ("w", 95), ("All clients", 185), numjobs="2") == [("w", 185)]
+    assert listed_by_client(("w", 90), ("w", 95), ("All clients", 185), numjobs="2") == [("w", 185)]
     again = (("w", 90), ("w", 95), ("All clients", 185), ("w", 190), ("w", 195))
-    assert of_clients(*again, numjobs="2") == [("w", 385)]
+    assert listed_by_client(*again, numjobs="2") == [("w", 385)]

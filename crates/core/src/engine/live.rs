@@ -66,8 +66,9 @@ pub struct LiveBoard {
 struct Open {
     reported: u64,
     seconds: BTreeMap<u64, Second>,
-    /// When the load of the last thread to begin it began.
+    /// When the load of the last thread to begin it began, and when it ends.
     start_ns: u64,
+    stop_ns: u64,
     /// What each thread had in flight when it last handed over.
     in_flight: Vec<u64>,
 }
@@ -78,6 +79,7 @@ pub struct LiveFeed<'a> {
     board: &'a LiveBoard,
     thread: usize,
     start_ns: u64,
+    stop_ns: u64,
     index: u64,
     current: Second,
     /// The target of each stream.
@@ -94,16 +96,23 @@ impl LiveBoard {
         Self { threads, names, open: Mutex::default() }
     }
 
-    /// The figures of a thread whose load begins at `start_ns` and keeps at most so many I/Os in flight;
-    /// `places` is the target of each of its streams.
+    /// The figures of a thread whose load lasts from `start_ns` to `stop_ns` and keeps at most so many I/Os
+    /// in flight; `places` is the target of each of its streams. There are no seconds behind its end, for
+    /// however long it waits there.
     #[must_use]
-    pub fn feed(&self, start_ns: u64, most_in_flight: usize, places: Vec<usize>) -> LiveFeed<'_> {
+    pub fn feed(
+        &self,
+        (start_ns, stop_ns): (u64, u64),
+        most_in_flight: usize,
+        places: Vec<usize>,
+    ) -> LiveFeed<'_> {
         let current = Second::of(self.names.len());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.start_ns = open.start_ns.max(start_ns);
+        open.stop_ns = open.stop_ns.max(stop_ns);
         open.in_flight.push(most_in_flight as u64);
         let thread = open.in_flight.len() - 1;
-        LiveFeed { board: self, thread, start_ns, index: 0, current, places }
+        LiveFeed { board: self, thread, start_ns, stop_ns, index: 0, current, places }
     }
 
     fn add(&self, thread: usize, index: u64, part: &Second) {
@@ -138,7 +147,7 @@ impl LiveBoard {
     /// Opens the second that is over, so that those before it are due.
     fn open_until(&self, now_ns: u64) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = now_ns.saturating_sub(open.start_ns) / NANOS_PER_SEC;
+        let passed = now_ns.min(open.stop_ns).saturating_sub(open.start_ns) / NANOS_PER_SEC;
         if open.in_flight.is_empty() || passed <= open.reported + LATE_SECONDS {
             return;
         }
@@ -197,7 +206,7 @@ impl LiveFeed<'_> {
     /// Hands the second over when it has passed.
     #[inline]
     pub fn tick(&mut self, now_ns: u64, in_flight: usize) {
-        let index = now_ns.saturating_sub(self.start_ns) / NANOS_PER_SEC;
+        let index = now_ns.min(self.stop_ns).saturating_sub(self.start_ns) / NANOS_PER_SEC;
         while self.index < index {
             // A thread that waited for a slow I/O has seconds in which nothing completed.
             self.current.in_flight = in_flight as u64;
@@ -211,6 +220,8 @@ impl LiveFeed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALWAYS: (u64, u64) = (0, u64::MAX);
 
     fn told(board: &LiveBoard) -> Vec<(u64, u64, u64)> {
         told_at(board, 0)
@@ -230,7 +241,7 @@ mod tests {
     #[test]
     fn a_second_is_told_when_all_threads_have_handed_it_over() {
         let board = LiveBoard::new(2, Vec::new());
-        let (mut one, mut other) = (board.feed(0, 0, vec![0]), board.feed(0, 0, vec![0]));
+        let (mut one, mut other) = (board.feed(ALWAYS, 0, vec![0]), board.feed(ALWAYS, 0, vec![0]));
         one.record(0, 4096, 1_000);
         other.record(0, 4096, 3_000);
         one.tick(NANOS_PER_SEC, 4);
@@ -243,7 +254,7 @@ mod tests {
     #[test]
     fn a_thread_that_waits_does_not_hold_up_the_others_for_ever() {
         let board = LiveBoard::new(2, Vec::new());
-        let mut one = board.feed(0, 0, vec![0]);
+        let mut one = board.feed(ALWAYS, 0, vec![0]);
         for second in 1..=4 {
             one.record(0, 4096, 1_000);
             one.tick(second * NANOS_PER_SEC, 1);
@@ -254,7 +265,7 @@ mod tests {
     #[test]
     fn a_second_was_told_again_with_what_a_thread_that_waited_handed_over_late() {
         let board = LiveBoard::new(2, Vec::new());
-        let (mut one, mut other) = (board.feed(0, 0, vec![0]), board.feed(0, 0, vec![0]));
+        let (mut one, mut other) = (board.feed(ALWAYS, 0, vec![0]), board.feed(ALWAYS, 0, vec![0]));
         other.record(0, 4096, 1_000);
         for second in 1..=4 {
             one.record(0, 4096, 1_000);
@@ -269,7 +280,7 @@ mod tests {
     #[test]
     fn a_stall_is_told_as_seconds_without_ios() {
         let board = LiveBoard::new(1, Vec::new());
-        let mut feed = board.feed(0, 0, vec![0]);
+        let mut feed = board.feed(ALWAYS, 0, vec![0]);
         feed.record(0, 4096, 1_000);
         feed.tick(3 * NANOS_PER_SEC + 1, 2);
         assert_eq!(told(&board), [(1, 1, 2), (2, 0, 2), (3, 0, 2)]);
@@ -280,8 +291,10 @@ mod tests {
         let board = LiveBoard::new(2, Vec::new());
         assert!(told_at(&board, 9 * NANOS_PER_SEC).is_empty());
         let start_ns = 10 * NANOS_PER_SEC;
-        let (mut one, mut other) =
-            (board.feed(start_ns, 4, vec![0]), board.feed(start_ns, 8, vec![0]));
+        let (mut one, mut other) = (
+            board.feed((start_ns, u64::MAX), 4, vec![0]),
+            board.feed((start_ns, u64::MAX), 8, vec![0]),
+        );
         one.record(0, 4096, 1_000);
         one.tick(start_ns + NANOS_PER_SEC, 3);
         let at = |seconds: u64| told_at(&board, start_ns + seconds * NANOS_PER_SEC);
@@ -298,9 +311,18 @@ mod tests {
     }
 
     #[test]
+    fn seconds_behind_the_end_were_told_while_a_thread_waited_there() {
+        let board = LiveBoard::new(1, Vec::new());
+        let mut feed = board.feed((0, 3 * NANOS_PER_SEC), 2, vec![0]);
+        assert_eq!(told_at(&board, 12 * NANOS_PER_SEC), [(1, 0, 2)]);
+        feed.tick(12 * NANOS_PER_SEC, 2);
+        assert_eq!(told_at(&board, 12 * NANOS_PER_SEC), [(2, 0, 2), (3, 0, 2)]);
+    }
+
+    #[test]
     fn the_last_second_is_told_although_a_thread_never_handed_it_over() {
         let board = LiveBoard::new(2, Vec::new());
-        let mut one = board.feed(0, 0, vec![0]);
+        let mut one = board.feed(ALWAYS, 0, vec![0]);
         one.record(0, 4096, 1_000);
         one.tick(NANOS_PER_SEC, 1);
         assert!(told(&board).is_empty());
@@ -312,7 +334,7 @@ mod tests {
     #[test]
     fn failed_ios_are_not_counted() {
         let board = LiveBoard::new(1, Vec::new());
-        let mut feed = board.feed(0, 0, vec![0]);
+        let mut feed = board.feed(ALWAYS, 0, vec![0]);
         feed.record(0, -5, 1_000);
         feed.tick(NANOS_PER_SEC, 0);
         assert_eq!(told(&board), [(1, 0, 0)]);
@@ -321,7 +343,7 @@ mod tests {
     #[test]
     fn each_of_several_targets_is_told_beside_the_whole() {
         let board = LiveBoard::new(1, vec!["a".to_owned(), "b".to_owned()]);
-        let mut feed = board.feed(0, 0, vec![1, 0]);
+        let mut feed = board.feed(ALWAYS, 0, vec![1, 0]);
         feed.record(0, 4096, 1_000);
         feed.record(0, 4096, 1_000);
         feed.record(1, 512, 5_000);

@@ -190,10 +190,9 @@ impl Shared {
             tolerance: &self.tolerance,
             stop: &self.halt,
             finish: &self.finish,
-            live: self
-                .live
-                .as_ref()
-                .map(|board| board.feed(schedule.start_ns, layout.slot_bytes.len(), places)),
+            live: self.live.as_ref().map(|board| {
+                board.feed((schedule.start_ns, schedule.stop_ns), layout.slot_bytes.len(), places)
+            }),
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,
         };
