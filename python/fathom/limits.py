@@ -241,20 +241,23 @@ def judge_limits(result: Result, limits: Sequence[Limit]) -> list[Judgement]:
 def _judged(limit: Limit, result: Result) -> Judgement:
     kind, _, name = limit.metric.rpartition(".")
     values = []
-    for span in result.time_spans:
+    is_one = len(result.time_spans) == 1
+    for number, span in enumerate(result.time_spans, start=1):
         direction: Direction = getattr(span, kind or "total")
         value = _value(direction, name)
         why = _too_few(limit, direction) if value is not None else ""
+        where = "" if is_one else f"time span {number}: "
         if value is None or not span.complete:
-            return _cannot_tell(limit, _missing(span, direction))
+            return _cannot_tell(limit, where + _missing(span, direction))
         if why:
-            return _cannot_tell(limit, f"{limit.words(value)} measured, {why}")
+            return _cannot_tell(limit, f"{where}{limit.words(value)} measured, {why}")
         values.append(value)
     if not values:
         return _cannot_tell(limit, "nothing was measured")
     worst = max(values) if limit.sign.startswith("<") else min(values)
     decision: Decision = "kept" if limit.is_kept_by(worst) else "broken"
-    words = f"{limit}: {decision}: {limit.words(worst)} measured; the limit is {limit.bound}"
+    where = "" if is_one else f" in time span {values.index(worst) + 1}, the worst"
+    words = f"{limit}: {decision}: {limit.words(worst)} measured{where}; the limit is {limit.bound}"
     return Judgement(str(limit), decision, worst, words)
 
 

@@ -14,11 +14,15 @@ from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.told_runs import told_run
 from fathom.findings import find
 from fathom.findings.causes import causes_of
+from fathom.gates import gate_of, judge_gate
+from fathom.limits import judge_limits, parse_limit
 from fathom.report.collect._points import run_of_result
 from fathom.report.collect._runs import runs_side
-from fathom.store import run_row
+from fathom.store import Store, run_row
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 STALLED = ("stalled", "Thread 0 waited 1.20 s for its I/Os, from 0.88 s on, and none came back.")
@@ -100,3 +104,20 @@ def test_lists_and_repetitions_did_not_say_that_their_figures_are_of_the_first()
     assert "the figures of the first" in second.text
     plain = ToldRuns({1: told_run(fabricated())})
     assert len(repeat_claims(rates, KnownRate(10_000.0, None, None, 0.95), plain)) == 1
+
+
+def test_a_limit_did_not_say_of_which_time_span_its_figure_is(tmp_path: Path) -> None:
+    """``list`` has that of the first, and a gate another one, of the same run."""
+    whole = fast_then_stalled()
+    (most, least) = judge_limits(whole, [parse_limit("iops>5000"), parse_limit("iops<20k")])
+    assert "3,000 IOPS measured in time span 2, the worst; the limit is" in most.words
+    assert "10,000 IOPS measured in time span 1, the worst;" in least.words
+    (alone,) = judge_limits(fabricated(rates=3_000.0), [parse_limit("iops>5000")])
+    assert "3,000 IOPS measured; the limit is" in alone.words
+    with Store(str(tmp_path / "s.sqlite")) as store:
+        for _ in range(2):
+            store.runs.save(whole, ["x"])
+        gate = gate_of(["iops>5000"])
+        for reference, mean in (("1", ""), ("1,2", "mean of 2 runs, ")):
+            (check,) = judge_gate(store, gate, reference).checks
+            assert (check.decision, check.mean) == ("broken", f"{mean}worst of 2 time spans")

@@ -293,8 +293,22 @@ def _of_figure(
     values = [one.measured or 0.0 for one in judged]
     found = _estimate(limit, runs, values, confidence, pilot)
     if len(values) >= LEAST_RUNS and found.can_tell:
-        return _by_interval(limit, found)
-    return _by_all(limit, judged, values, found.mean)
+        check = _by_interval(limit, found)
+    else:
+        check = _by_all(limit, judged, values, found.mean)
+    spans = _span_words(runs)
+    if not spans:
+        return check
+    return replace(
+        check, words=f"{check.words}; each is the {spans}", mean=f"{check.mean}, {spans}"
+    )
+
+
+def _span_words(runs: Sequence[StoredRun]) -> str:
+    """Say that a figure is that of the worst time span, where runs have several."""
+    counts = [len(run.result.time_spans) for run in runs if run.imported is None]
+    most = max(counts, default=1)
+    return f"worst of {most} time spans" if most > 1 else ""
 
 
 def _of_run(limit: Limit, run: StoredRun) -> Check:
@@ -305,7 +319,10 @@ def _of_run(limit: Limit, run: StoredRun) -> Check:
         return Check(str(limit), "cannot tell", words, limit.metric)
     if run.imported is None:
         (found,) = judge_limits(run.result, [limit])
-        return Check(str(limit), found.decision, found.words, limit.metric, found.measured)
+        mean = _span_words([run])
+        return Check(
+            str(limit), found.decision, found.words, limit.metric, found.measured, mean=mean
+        )
     value = run_value(run.summary, limit.metric)
     if value is None:
         words = f"{limit}: cannot tell: the source of run {run.summary.id} does not tell it"
