@@ -40,6 +40,9 @@ __all__ = [
 
 _T = TypeVar("_T")
 
+# So much of a wrong value tells what it is.
+_MOST_SHOWN = 100
+
 
 def spelled(field: str, values: Values) -> str:
     """Return values as the command spells them: ``"1..16"`` as it is, 8, and ``[1, 2, 4]``.
@@ -65,7 +68,7 @@ def _spelled_one(field: str, value: object) -> str:
         with suppress(TypeError):
             return str(index(value))
     raise InvalidRequestError(
-        f"{field}: {value!r} is no value: give a whole number or text, or several"
+        f"{field}: {_shown(value)} is no value: give a whole number or text, or several"
     )
 
 
@@ -82,7 +85,7 @@ def spelled_axes(
     """
     if not isinstance(parameters, Mapping):
         raise InvalidRequestError(
-            f"parameters: {parameters!r} has no names: give {{'depth': '1..16'}} or the like"
+            f"parameters: {_shown(parameters)} has no names: give {{'depth': '1..16'}} or the like"
         )
     named, options = {}, []
     names = [*known]
@@ -116,7 +119,9 @@ def whole(field: str, value: int | None, *, least: int) -> int | None:
         with suppress(TypeError):
             found = index(value)
     if found is None or found < least:
-        raise InvalidRequestError(f"{field}: {value!r} is no whole number of at least {least}")
+        raise InvalidRequestError(
+            f"{field}: {_shown(value)} is no whole number of at least {least}"
+        )
     return found
 
 
@@ -131,7 +136,7 @@ def amount(field: str, value: object) -> float | None:
     """
     found = _finite(value)
     if value is not None and (found is None or found <= 0):
-        raise InvalidRequestError(f"{field}: {value!r} is no number above 0")
+        raise InvalidRequestError(f"{field}: {_shown(value)} is no number above 0")
     return found
 
 
@@ -146,7 +151,7 @@ def number(field: str, value: object) -> float | None:
     """
     found = _finite(value)
     if value is not None and found is None:
-        raise InvalidRequestError(f"{field}: {value!r} is no number")
+        raise InvalidRequestError(f"{field}: {_shown(value)} is no number")
     return found
 
 
@@ -166,6 +171,12 @@ def is_request(value: Request | str | Sequence[str]) -> TypeGuard[Request]:
     return hasattr(value, "to_json") and hasattr(value, "profile")
 
 
+def _shown(value: object) -> str:
+    """Return what a value is in one line, as pandas shows a series in many."""
+    words = " ".join(repr(value).split())
+    return words if len(words) <= _MOST_SHOWN else f"{words[: _MOST_SHOWN - 3]}..."
+
+
 def check_text(field: str, value: object) -> None:
     """Refuse what is no text.
 
@@ -176,7 +187,7 @@ def check_text(field: str, value: object) -> None:
 
     """
     if not isinstance(value, str):
-        raise InvalidRequestError(f"{field}: {value!r} is no text")
+        raise InvalidRequestError(f"{field}: {_shown(value)} is no text")
 
 
 def check_texts(field: str, values: object) -> None:
@@ -190,7 +201,7 @@ def check_texts(field: str, values: object) -> None:
     """
     is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
     if not is_list or not all(isinstance(one, str) for one in cast("Sequence[object]", values)):
-        raise InvalidRequestError(f"{field}: {values!r} is no list of texts")
+        raise InvalidRequestError(f"{field}: {_shown(values)} is no list of texts")
 
 
 def check_followers(cancel: object, **callbacks: object) -> None:
@@ -231,7 +242,9 @@ def each_path(paths: Paths, field: str) -> list[str]:
 def _one_path(path: object, field: str) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidRequestError(f"{field}: {path!r} is no path: give text or a Path, or several")
+        raise InvalidRequestError(
+            f"{field}: {_shown(path)} is no path: give text or a Path, or several"
+        )
     return text
 
 
@@ -260,7 +273,9 @@ def named_target(target: str | os.PathLike[str]) -> str:
 
     """
     if not isinstance(target, str | os.PathLike):
-        raise InvalidRequestError(f"the target is the path of a file or device, not {target!r}")
+        raise InvalidRequestError(
+            f"the target is the path of a file or device, not {_shown(target)}"
+        )
     return named_targets(target)[0]
 
 
@@ -275,7 +290,7 @@ def check_flags(**flags: object) -> None:
     """
     for name, value in flags.items():
         if not isinstance(value, bool):
-            raise InvalidRequestError(f"{name} is True or False, not {value!r}")
+            raise InvalidRequestError(f"{name} is True or False, not {_shown(value)}")
 
 
 def chosen(kind: str, name: str, choices: Mapping[str, _T]) -> _T:
@@ -288,7 +303,9 @@ def chosen(kind: str, name: str, choices: Mapping[str, _T]) -> _T:
 
     """
     if not isinstance(name, str) or name not in choices:
-        raise InvalidRequestError(f"there is no {kind} {name!r}; there are {', '.join(choices)}")
+        raise InvalidRequestError(
+            f"there is no {kind} {_shown(name)}; there are {', '.join(choices)}"
+        )
     return choices[name]
 
 
