@@ -163,14 +163,15 @@ fn look_into(
             }
             Ok(Identity::Other) => look_behind(machine, (table, &link), info, (nodes, found)),
             // A file system of another account (FUSE) refuses a look, too, but shows where the link leads.
-            Err(error) if is_denied(&error) => match fs::read_link(&link) {
-                // The kernel asks who looks into which thread, not for which descriptor.
-                Err(error) if is_denied(&error) => {
-                    found.is_hidden = true;
+            Err(error) if is_denied(&error) => {
+                let leads_to = fs::read_link(&link);
+                let is_last = leads_to.as_ref().is_err_and(is_denied);
+                found.read(leads_to);
+                if is_last {
+                    // The kernel asks who looks into which thread, not for which descriptor.
                     break;
                 }
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
