@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use fathom_net::UNRESOLVED;
 use fathom_net::{
     Address, AddressError, Again, Connection, Credentials, Facts, Fault, Lasting, Opening, Settings,
 };

@@ -15,14 +15,11 @@ mod floor;
 pub(crate) use client::ServedFile;
 #[cfg(feature = "net")]
 pub(crate) use client::connect_lasting;
-pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
+pub(crate) use client::{
+    Reader, UNRESOLVED, content, floor, look, name, obstacle, use_credentials,
+};
 pub use client::{check_credentials, log_in, login_wanted};
 pub(crate) use facts::Looking;
 pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
-/// What is said of a host whose name nobody knows; without clients nobody asks for one.
-#[cfg(not(feature = "net"))]
-pub(crate) const UNRESOLVED: &str = "the name could not be resolved";
-#[cfg(feature = "net")]
-pub(crate) use fathom_net::UNRESOLVED;
 #[cfg(feature = "net")]
 pub(crate) use file::ServedFile;
