@@ -53,20 +53,31 @@ def spelled(field: str, values: Values) -> str:
         If one is neither a text nor a whole number; ``field`` tells where.
 
     """
-    # An array of numpy without dimensions is one value, though its type has others.
-    is_one = isinstance(values, str | bytes) or getattr(values, "shape", None) == ()
-    if is_one or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes) or not _has_several(values):
         return _spelled_one(field, values)
     return ",".join(_spelled_one(field, value) for value in values)
+
+
+def _has_several(values: object) -> TypeGuard[Iterable[object]]:
+    # An array of numpy without dimensions is one value, though its type has others.
+    return isinstance(values, Iterable) and getattr(values, "shape", None) != ()
+
+
+def _index(value: object) -> int | None:
+    """Return a whole number of any library as Python's; None of what is none."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        # An array has an index only if it is one whole number.
+        with suppress(TypeError):
+            return index(value)
+    return None
 
 
 def _spelled_one(field: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        # An array has an index only if it is one whole number.
-        with suppress(TypeError):
-            return str(index(value))
+    found = _index(value)
+    if found is not None:
+        return str(found)
     raise InvalidRequestError(
         f"{field}: {_shown(value)} is no value: give a whole number or text, or several"
     )
@@ -113,11 +124,7 @@ def whole(field: str, value: int | None, *, least: int) -> int | None:
     """
     if value is None:
         return None
-    found = None
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        # An array has an index only if it is one whole number.
-        with suppress(TypeError):
-            found = index(value)
+    found = _index(value)
     if found is None or found < least:
         raise InvalidRequestError(
             f"{field}: {_shown(value)} is no whole number of at least {least}"
@@ -229,14 +236,9 @@ def each_path(paths: Paths, field: str) -> list[str]:
         If one is no text and no path, or has no name; ``field`` tells where.
 
     """
-    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+    if isinstance(paths, str | bytes | os.PathLike) or not _has_several(paths):
         return [_one_path(paths, field)]
-    try:
-        several: list[object] = [*paths]
-    except TypeError:
-        # An array of numpy without a dimension.
-        several = [paths]
-    return [_one_path(path, field) for path in several]
+    return [_one_path(path, field) for path in paths]
 
 
 def _one_path(path: object, field: str) -> str:

@@ -46,6 +46,9 @@ from fathom.units import KIB, MIB
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    # A document, how fio was called, and where it stood in its file.
+    _Place = tuple[Mapping[str, Any], str, tuple[int, int] | None]
+
 __all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
 
 # fio's job options in the terms of a load.
@@ -225,23 +228,17 @@ def fio_results(
     if "client_stats" in document:
         given = _mapping(document, "global options")
         jobs, earlier = last_of_clients(jobs, given, is_sum=_is_sum)
-    found = _groups(document, jobs, command_line, lines)
+    found = _groups((document, command_line, lines), jobs)
     return [noted(one, earlier) for one in found]
 
 
-def _groups(
-    document: Mapping[str, Any],
-    jobs: Sequence[_Job],
-    command_line: str,
-    lines: tuple[int, int] | None,
-) -> list[ImportedResult]:
+def _groups(place: _Place, jobs: Sequence[_Job]) -> list[ImportedResult]:
     """Return a result of each group of each host, and of what fio's client sums."""
-    sums = [job for job in jobs if _is_sum(job)] if "client_stats" in document else []
+    sums = [job for job in jobs if _is_sum(job)] if "client_stats" in place[0] else []
     told = [job for job in jobs if job not in sums]
     groups: dict[tuple[str, str], list[_Job]] = {}
     for job in told:
         groups.setdefault((_host(job), str(job.get("groupid"))), []).append(job)
-    place = (document, command_line, lines)
     if sums and len(groups) == 1:
         return [_group(place, told, sums[-1])]
     found = [_group(place, group) for group in groups.values()]
@@ -256,11 +253,7 @@ def _is_sum(job: _Job) -> bool:
     return _name(job) == _ALL_CLIENTS and "job options" not in job
 
 
-def _group(
-    place: tuple[Mapping[str, Any], str, tuple[int, int] | None],
-    jobs: Sequence[_Job],
-    summed: _Job | None = None,
-) -> ImportedResult:
+def _group(place: _Place, jobs: Sequence[_Job], summed: _Job | None = None) -> ImportedResult:
     """Return jobs of one time as one result, with the sum that fio tells of them, if it does."""
     document, command_line, lines = place
     given = _mapping(document, "global options")

@@ -59,7 +59,7 @@ def last_of_clients(
     keys = [str([one.get(name) for name in _OF_A_JOB]) for one in jobs]
     options = [given, *(one.get("job options") for one in told)]
     if any(isinstance(one, dict) and "numjobs" in one for one in options):
-        # Those of one name are told from reports by what follows the sum alone.
+        # Only what follows the sum tells reports from jobs of one name.
         count = next((place for place, one in enumerate(told) if is_sum(one)), len(keys))
     else:
         count = len({*keys})
