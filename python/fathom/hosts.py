@@ -19,6 +19,7 @@ __all__ = [
     "hosts_in_sum",
     "hosts_words",
     "is_shared_limit",
+    "local_host",
     "lost_sentence",
     "overlap_ns",
     "overlap_sentence",
@@ -31,6 +32,11 @@ OUTSIDE_OVERLAP_MOST = 0.01
 
 
 _LEAST_SHARE = 0.1
+
+
+def local_host(number: int) -> str:
+    """Return what a host of ``--fleet local:N`` is called, the first by 1."""
+    return f"local-{number}"
 
 
 @dataclass(frozen=True)

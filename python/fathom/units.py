@@ -25,6 +25,7 @@ __all__ = [
     "block_words",
     "clock_words",
     "counted",
+    "first_listed",
     "listed",
     "millis",
     "ms_words",
@@ -33,6 +34,7 @@ __all__ = [
     "time_words",
 ]
 
+_MOST_NAMES = 4
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 """Bytes by the letters that DiskSpd and fio write behind a number."""
 
@@ -118,6 +120,13 @@ def listed(names: Sequence[str]) -> str:
     """Return names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def first_listed(names: Sequence[str]) -> str:
+    """Return names in a sentence, of many the first and how many more: ``a, b, c and 7 more``."""
+    if len(names) > _MOST_NAMES:
+        names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
+    return listed(names)
 
 
 def counted(count: int, what: str) -> str:

@@ -274,9 +274,9 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         return None
     if len(spans[0]["targets"]) != 1 and not several:
         return None
-    asked = spans[0]["targets"][0]
+    asked, *more = spans[0]["targets"]
     # What is asked of the other targets makes another load, too.
-    others = json.dumps(spans[0]["targets"][1:], sort_keys=True) if spans[0]["targets"][1:] else ""
+    others = json.dumps(more, sort_keys=True) if more else ""
     shape, numbers = shape_of(result.raw["request"]), asked_load(result.raw["request"])
     return Load(
         block_bytes=numbers.block_bytes,
@@ -294,21 +294,17 @@ def _load(result: Result, *, several: bool = False) -> Load | None:
         place=shape.place,
         of_writes=shape.of_writes,
         other=shape.other + others,
-        targets=len(spans[0]["targets"]),
-        together=_together(result),
+        targets=1 + len(more),
+        together=_together(result) if more else 0,
     )
 
 
 def _together(result: Result) -> int:
-    """Return what all threads keep outstanding on several targets; 0 of a single one."""
+    """Return what all threads keep outstanding on all targets."""
     span = result.raw["request"]["profile"]["time_spans"][0]
-    targets, threads = span["targets"], int(span["thread_count"])
-    if len(targets) == 1:
-        return 0
-    pooled = pooled_depth(span)
-    if pooled:
-        return threads * pooled
-    return sum((threads or int(one["threads"])) * int(one["outstanding"]) for one in targets)
+    if span["thread_count"]:
+        return int(span["thread_count"]) * depth_of(span)
+    return sum(int(one["threads"]) * int(one["outstanding"]) for one in span["targets"])
 
 
 def _serves_one_at_a_time(result: Result) -> bool:

@@ -13,7 +13,7 @@ from fathom.findings._weights import UNKNOWN
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level, unanswered
 from fathom.findings.rules import collected
-from fathom.units import listed
+from fathom.units import first_listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "apply", "find"]
 
-_MOST_NAMES = 4
 
 RULES: tuple[Rule, ...] = collected()
 
@@ -58,7 +57,7 @@ def find(
         used = [str(found["path"]) for found in one.result.raw["time_spans"][0]["targets"]]
         # Of several hosts, each has its own of what was requested once.
         used = used[: one.load.targets]
-        name = _name(used) if target is None else target
+        name = first_listed(used) if target is None else target
         targets.setdefault(name, ([], []))[0 if one.result.total.ios else 1].append(one)
         paths[name] = used
     memory = memory_bytes()
@@ -69,13 +68,6 @@ def find(
         kept = rules if is_one else [rule for rule in rules if rule.name in MARKS]
         found += apply(TargetEvidence(name, judged, memory, raid, unjudged), kept)
     return found
-
-
-def _name(paths: Sequence[str]) -> str:
-    """Return what targets are called together."""
-    if len(paths) <= _MOST_NAMES:
-        return listed(paths)
-    return f"{', '.join(paths[: _MOST_NAMES - 1])} and {len(paths) - _MOST_NAMES + 1} more"
 
 
 def _looked_at(result: Result, run_id: int | None, *, several: bool) -> Iterator[Observed]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.fleet.coordinator import Coordinator
 from fathom.fleet.member import Member
+from fathom.hosts import local_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ class LocalFleet:
         # What is spoken within a process can be reached from nowhere else.
         self._coordinator = await Coordinator(protocol="inproc://")
         self._members = [
-            await Member(self._coordinator.address, name=f"local-{number}", protocol="inproc://")
+            await Member(self._coordinator.address, name=local_host(number), protocol="inproc://")
             for number in range(1, hosts + 1)
         ]
         return str(self._coordinator.address)

@@ -132,11 +132,6 @@ def run_of_result(result: Result, label: str) -> ReportedRun:
     row = {**stores.run_row(result, (), label, ()), **stores.provenance_row(result), "id": None}
     # This machine is not the one that measured.
     row["memory_bytes"] = None
-    spans = result.raw["time_spans"]
-    targets = [
-        {name: one[name] for name in ("path", "kind", "size_bytes")}
-        for one in (spans[0]["targets"] if spans else ())
-    ]
     return ReportedRun(
         key="",
         part="",
@@ -146,9 +141,18 @@ def run_of_result(result: Result, label: str) -> ReportedRun:
         point=point_of_row(row, label or load_words(row)),
         run_id=None,
         facts=row,
-        beneath=targets,
+        beneath=_targets_of(result),
         asked=asked_settings(result.raw["request"]),
     )
+
+
+def _targets_of(result: Result) -> list[dict[str, Any]]:
+    """Return the targets of a result, of which nothing else is known."""
+    spans = result.raw["time_spans"]
+    return [
+        {name: one[name] for name in ("path", "kind", "size_bytes")}
+        for one in (spans[0]["targets"] if spans else ())
+    ]
 
 
 def time_spans_of_run(run: ReportedRun) -> list[ReportedRun]:
@@ -163,10 +167,6 @@ def _time_span_of(run: ReportedRun, span: Result, number: int) -> ReportedRun:
     row = stores.run_row(span, (), "", ())
     words = f"{run.facts.get('label') or load_words(row)}, time span {number}"
     known = {one["path"]: one for one in run.beneath}
-    plain = [
-        {name: one[name] for name in ("path", "kind", "size_bytes")}
-        for one in span.raw["time_spans"][0]["targets"]
-    ]
     # What the run has of these is of its first time span.
     facts = {name: one for name, one in run.facts.items() if not _is_of_a_time_span(name)}
     facts |= {name: one for name, one in row.items() if _is_of_a_time_span(name)}
@@ -176,7 +176,7 @@ def _time_span_of(run: ReportedRun, span: Result, number: int) -> ReportedRun:
         result=span,
         point=point_of_row(facts, words),
         facts=facts,
-        beneath=[known.get(one["path"], one) for one in plain],
+        beneath=[known.get(one["path"], one) for one in _targets_of(span)],
         asked=asked_settings(span.raw["request"]),
     )
 

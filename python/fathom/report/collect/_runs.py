@@ -16,6 +16,7 @@ from fathom.experiments.session import one_reason
 from fathom.experiments.steady_words import is_steady_words, steady_words
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
+from fathom.hosts import local_host
 from fathom.metrics import interval_series
 from fathom.report._words import time_words, with_micro
 from fathom.report.collect._points import carried_tails_ns, families_of, time_spans_of_run
@@ -155,7 +156,7 @@ def _fleet_words(run: ReportedRun) -> str:
     names = [str(one["name"]) for one in run.result.raw.get("hosts", ())]
     if not names:
         return ""
-    if names == [f"local-{number}" for number in range(1, len(names) + 1)]:
+    if names == [local_host(number) for number in range(1, len(names) + 1)]:
         return f"--fleet local:{len(names)}"
     return f"--fleet COORDINATOR:PORT --tls FOLDER --hosts {shlex.quote(','.join(names))}"
 

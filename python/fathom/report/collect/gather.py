@@ -26,7 +26,7 @@ from fathom.report.material import Material
 from fathom.result import Result
 from fathom.store.damage import damage_told
 from fathom.store.references import experiment_number
-from fathom.units import listed
+from fathom.units import first_listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,6 @@ __all__ = ["ReportError", "gather"]
 
 _PAIR = 2
 # A title of more is longer than what stands below it.
-_MOST_NAMES = 4
 # An export of thousands of whole runs has less.
 _MOST_MIB = 1024
 # More whole runs than this take memory and tell nobody more.
@@ -79,7 +78,8 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
     sides = _told_apart(sides, origins)
     changes, differences, told = _changes(store, wanted)
     return Material(
-        title=_title([*dict.fromkeys(one.name for one in sides)]),
+        # Each stands above its own part.
+        title=first_listed([*dict.fromkeys(one.name for one in sides)]),
         command=shell_line(shlex.join(["fathom", "report", *wanted])),
         sides=tuple(replace(one, commands=tuple(map(shell_line, one.commands))) for one in sides),
         happened=_period(times),
@@ -88,13 +88,6 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         compared=_compared(store, wanted),
         told=told,
     )
-
-
-def _title(names: Sequence[str]) -> str:
-    """Return the names of the sides; of many only the first, as each stands above its own part."""
-    if len(names) > _MOST_NAMES:
-        names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
-    return listed(names)
 
 
 def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared | None:
