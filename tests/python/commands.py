@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 COMMAND = [sys.executable, "-c", "from fathom.__main__ import main; main()"]
 # Ends each run of a command early, for tests in which it does not matter how long runs are; the
 # fixture ``short_runs`` does so with those of this process.
-SHORT = ["--stop-ios=1000"]
-SHORT_RUNS = f"""
+SHORT_RUNS = """
 from fathom import _fathom
 def short(asked, *rest, run_job=_fathom.run_job):
-    return run_job(asked if isinstance(asked, tuple) else [*{SHORT}, *asked], *rest)
+    return run_job(asked if isinstance(asked, tuple) else ["--stop-ios=1000", *asked], *rest)
 _fathom.run_job = short
 """
 _REQUEST_BYTES = 1 << 20

@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import haste
 import pytest
-from commands import SHORT
+from commands import SHORT_RUNS
 from fathom import _fathom
 from fathom import _own_stores as own_stores
 from fathom.store import Store
@@ -177,9 +177,6 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
 @pytest.fixture
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """End each run of this process early: for tests in which its length does not matter."""
-    run_job = _fathom.run_job
-
-    def short(asked: Any, *rest: Any) -> Any:  # noqa: ANN401 - Whatever it takes.
-        return run_job(asked if isinstance(asked, tuple) else [*SHORT, *asked], *rest)
-
-    monkeypatch.setattr(_fathom, "run_job", short)
+    # It is put back behind the test.
+    monkeypatch.setattr(_fathom, "run_job", _fathom.run_job)
+    exec(SHORT_RUNS, {})  # noqa: S102 - It comes from the tests.

@@ -113,3 +113,15 @@ def undisturbed(
         if not found:
             return results
     pytest.skip(f"the host was in the way each time: {', '.join(sorted(found))}")
+
+
+@contextmanager
+def time_zone(name: str) -> Iterator[None]:
+    """Have local times of this process be those of a zone."""
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TZ", name)
+            time.tzset()
+            yield
+    finally:
+        time.tzset()

@@ -11,12 +11,11 @@ import pytest
 from browsers import needs_chromium, started_browser
 from fathom.report import gather, html_page, pdf_pages
 from fathom.report.collect._assess import _rounds
-from fathom.report.collect.gather import _title
 from fathom.report.figures.steady_state import steady_state
 from fathom.report.material import Side, TargetsCompared
 from fathom.report.render.pdf import _plain
 from fathom.store import Store
-from fathom.units import listed
+from fathom.units import first_listed, listed
 from reported import saved_assessment, saved_repetition
 
 if TYPE_CHECKING:
@@ -134,8 +133,8 @@ def test_a_number_was_drawn_within_a_name_from_right_to_left(kept: Store, tmp_pa
 def test_many_names_are_a_sentence_and_a_title_of_few_lines() -> None:
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
-    assert _title(["a", "b", "c", "d"]) == "a, b, c and d"
-    assert _title([*"abcdefgh"]) == "a, b, c and 5 more"
+    assert first_listed(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert first_listed([*"abcdefgh"]) == "a, b, c and 5 more"
 
 
 def test_rounds_of_several_targets_were_judged_without_their_names_in_other_windows(

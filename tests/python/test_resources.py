@@ -9,7 +9,6 @@ import os
 import shutil
 import socket
 import ssl
-import time
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -39,6 +38,7 @@ from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
 from reported import figures
+from support import time_zone
 from tls import certificate
 
 if TYPE_CHECKING:
@@ -54,12 +54,9 @@ EVIL = "\x1b[2Jx<script>alert(1)</script>\r\nBcc: all@example.org"
 
 
 @pytest.fixture(autouse=True)
-def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+def _utc() -> Iterator[None]:
+    with time_zone("UTC"):
+        yield
 
 
 def recorded() -> ClusterReport:

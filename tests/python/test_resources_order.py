@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +18,7 @@ from fathom.clusters import (
     report_to_json,
 )
 from fathom.clusters.read import read_source, read_text_of
+from support import time_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,13 +30,10 @@ NEWEST = datetime(2026, 11, 30, 23, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_berlin() -> Iterator[None]:
     """Summer time ends on October 25, 2026, where 2:00 to 3:00 is repeated."""
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+    with time_zone("Europe/Berlin"):
+        yield
 
 
 def log(*told: tuple[str, str, str], resource: str = "ip") -> Found:
