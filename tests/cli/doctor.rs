@@ -24,10 +24,26 @@ fn the_text_tells_the_cost_of_the_tool_and_each_finding() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("The tool itself, on an engine that does nothing"), "{text}");
     let found: Diagnosis = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    assert!(found.cost.batched_ns_per_io > 0.0);
+    let batched_ns = found.cost.batched_ns_per_io.expect("a CPU for a while");
+    assert!(
+        batched_ns > 0.0 && text.contains(&format!("{batched_ns:.1} ns of CPU time per I/O")),
+        "{text}"
+    );
     for finding in &found.findings {
         assert!(text.contains(&finding.evidence) && text.contains(&finding.remedy), "{finding:?}");
     }
+}
+
+/// Beside other load a run of a tenth of a second had no CPU, and its cost was 0 ns and 0.0 million IOPS.
+#[test]
+fn a_cost_that_could_not_be_measured_is_not_zero() {
+    let mut found = diagnosis(&["-Rjson", "--doctor"]);
+    found.cost.batched_ns_per_io = None;
+    let text = fathom_core::report::doctor::write(&found);
+    assert!(
+        text.contains("queue depth 128   not measured: other processes left it no CPU\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -118,7 +118,9 @@ fn doctor(request: &DoctorRequest) -> ExitCode {
     } else {
         format!("look at {names}")
     };
-    let examine = move |_: Enter<'_>| fathom_core::doctor::examine(&targets);
+    // It asks nothing of a file system, and lasts as long as others take the CPUs.
+    let cost = fathom_core::doctor::cost::measure();
+    let examine = move |_: Enter<'_>| fathom_core::doctor::examine(&targets, cost);
     let diagnosis = match patience::wait(&doing, None, &looked, examine) {
         Ok(diagnosis) => diagnosis,
         Err(timed_out) => {

@@ -15,8 +15,12 @@ use crate::plan::resolve::resolve;
 use crate::request::{Access, EngineChoice, Profile, RunOptions, Target, TimeSpan};
 use crate::units::{GIB, KIB};
 
-/// The engine that does nothing is measured for this long at each queue depth.
+/// The engine that does nothing is measured for this long at each queue depth; for twice as long
+/// as before, again and again, where other processes left it no CPU, up to the last of these.
 const RUN_NS: u64 = 100_000_000;
+const LONGEST_RUN_NS: u64 = RUN_NS << 5;
+/// CPU time that a figure rests on.
+const LEAST_CPU_NS: u64 = RUN_NS / 50;
 const CLOCK_READS: u32 = 4_000;
 const ROUNDS: usize = 7;
 const SLEEPS: usize = 21;
@@ -26,10 +30,10 @@ const SLEEP_NS: u64 = 50_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredCost {
     /// CPU time of an I/O of 4 KiB at a random offset with its latency, at queue depth 128, on an
-    /// engine that does nothing, in nanoseconds.
-    pub batched_ns_per_io: f64,
+    /// engine that does nothing, in nanoseconds; none where other processes left it no CPU.
+    pub batched_ns_per_io: Option<f64>,
     /// The same at queue depth 1, where each I/O pays for its own look at the clock.
-    pub single_ns_per_io: f64,
+    pub single_ns_per_io: Option<f64>,
     /// One look at the clock, in nanoseconds.
     pub clock_read_ns: f64,
     /// One short system call, in nanoseconds.
@@ -38,7 +42,7 @@ pub struct MeasuredCost {
     pub timer_late_ns: u64,
 }
 
-/// Measures all of it; it takes about a quarter of a second.
+/// Measures all of it; it takes about a quarter of a second on a host with a CPU to spare.
 #[must_use]
 pub fn measure() -> MeasuredCost {
     MeasuredCost {
@@ -76,8 +80,24 @@ fn timer_late_ns() -> u64 {
     late[SLEEPS / 2]
 }
 
-/// CPU time per I/O of the whole loop; 0 if it could not run.
-fn null_engine(outstanding: u32) -> f64 {
+/// CPU time per I/O of the whole loop, from the first run that had enough of it; none if it could
+/// not run.
+fn null_engine(outstanding: u32) -> Option<f64> {
+    let mut run_ns = RUN_NS;
+    loop {
+        let (cpu_ns, ios) = run_null_engine(outstanding, run_ns)?;
+        if cpu_ns >= LEAST_CPU_NS && ios > 0 {
+            return Some(cpu_ns as f64 / ios as f64);
+        }
+        run_ns *= 2;
+        if run_ns > LONGEST_RUN_NS {
+            return None;
+        }
+    }
+}
+
+/// CPU time in nanoseconds and I/Os of one run of `run_ns` nanoseconds.
+fn run_null_engine(outstanding: u32, run_ns: u64) -> Option<(u64, u64)> {
     let target = Target {
         path: "null".into(),
         block_bytes: 4 << 10,
@@ -97,9 +117,9 @@ fn null_engine(outstanding: u32) -> f64 {
     let profile = Profile { time_spans: vec![span], ..Profile::default() };
     let options = RunOptions { engine: Some(EngineChoice::Null), ..RunOptions::default() };
     let host = facts::gather(&profile, crate::run::availability(), &|_| {});
-    let Ok(mut resolved) = resolve(&profile, &options, &host) else { return 0.0 };
-    let Some(span) = resolved.plan.spans.first_mut() else { return 0.0 };
-    span.measured_ns = RUN_NS;
+    let mut resolved = resolve(&profile, &options, &host).ok()?;
+    let span = resolved.plan.spans.first_mut()?;
+    span.measured_ns = run_ns;
     let stop = AtomicBool::new(false);
     let control = Control {
         stop: &stop,
@@ -113,12 +133,11 @@ fn null_engine(outstanding: u32) -> f64 {
         checked: &Checked::default(),
         gate: None,
     };
-    per_io(&run_span(span, &control))
+    Some(cpu_and_ios(&run_span(span, &control)))
 }
 
-fn per_io(measured: &SpanMeasurements) -> f64 {
-    let cpu_ns: u64 = measured.threads.iter().map(|thread| thread.cpu_ns).sum();
+fn cpu_and_ios(measured: &SpanMeasurements) -> (u64, u64) {
+    let cpu_ns = measured.threads.iter().map(|thread| thread.cpu_ns).sum();
     let targets = measured.threads.iter().flat_map(|thread| &thread.targets);
-    let ios: u64 = targets.map(|target| target.read.ios).sum();
-    if ios == 0 { 0.0 } else { cpu_ns as f64 / ios as f64 }
+    (cpu_ns, targets.map(|target| target.read.ios).sum())
 }

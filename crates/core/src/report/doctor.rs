@@ -28,18 +28,20 @@ pub fn write(diagnosis: &Diagnosis) -> String {
 }
 
 fn write_cost(text: &mut String, cost: &MeasuredCost) {
-    let millions = |ns: f64| if ns > 0.0 { 1e3 / ns } else { 0.0 };
     text.push_str("The tool itself, on an engine that does nothing, with latency, on one core:\n");
     for (depth, ns) in [(128, cost.batched_ns_per_io), (1, cost.single_ns_per_io)] {
-        let most = millions(ns);
-        text.push_str(&format!(
-            "  queue depth {depth:<5} {ns:8.1} ns of CPU time per I/O (at most {most:.1} million IOPS)\n"
-        ));
+        let cost =
+            ns.map_or_else(|| "not measured: other processes left it no CPU".into(), of_an_io);
+        text.push_str(&format!("  queue depth {depth:<5} {cost}\n"));
     }
     text.push_str(&format!("  a look at the clock {:6.1} ns\n", cost.clock_read_ns));
     text.push_str(&format!("  a system call       {:6.1} ns\n", cost.system_call_ns));
     let late_us = cost.timer_late_ns as f64 / 1e3;
     text.push_str(&format!("  a sleep ends        {late_us:6.1} µs late\n"));
+}
+
+fn of_an_io(ns: f64) -> String {
+    format!("{ns:8.1} ns of CPU time per I/O (at most {:.1} million IOPS)", 1e3 / ns)
 }
 
 fn line(finding: &Finding) -> String {
