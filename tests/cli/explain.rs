@@ -129,6 +129,23 @@ fn room_for_files_was_not_explained() {
     assert!(folder.path().join("t.dat").exists());
 }
 
+/// `SIGXFSZ` ended the process while it wrote its result, with neither a line nor an exit code of its own.
+#[test]
+fn a_result_that_the_limit_of_file_sizes_leaves_no_room_for_was_lost_without_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "ulimit -f 8; exec \"$0\" -c4K -b4K -W0 -d1 --json=r.json t.dat";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_diskspd")]).current_dir(folder.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        errors.contains("cannot write the JSON result to 'r.json': File too large"),
+        "{errors}"
+    );
+    assert!(String::from_utf8(output.stdout).unwrap().contains("Total IO"));
+}
+
 /// What `--explain` announces is what the run then does: one file is made, one is made again, one is kept.
 #[test]
 fn files_that_remove_created_would_remove_are_told_and_they_are_those_that_it_removes() {

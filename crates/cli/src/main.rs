@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             "WARNING: privileges that are not needed could not be given up: {error}"
         ));
     }
+    run::survive_file_size_limit();
     match ask() {
         Ok(invocation) => act(invocation),
         Err(error) => {

@@ -18,7 +18,7 @@ use fathom_core::run::{
     verify_only as verify_request,
 };
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::destination::{self, Beside, Destination};
 use crate::leave;
@@ -215,6 +215,13 @@ fn complain_all(word: &str, sentences: &[impl Display]) {
     for line in sentences {
         complain(&format!("{word}: {line}"));
     }
+}
+
+/// From now on a write beyond the limit of file sizes (`ulimit -f`) fails with an error; otherwise its signal
+/// ends the process, and the result is lost without a word.
+pub fn survive_file_size_limit() {
+    // Where it cannot be caught, the signal ends the process as before.
+    let _registered = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// From the moment that this is true, a signal ends the process at once.
