@@ -11,7 +11,7 @@ use super::super::{Warning, WarningKind};
 use super::words::{either, percent, size};
 use super::{SeenRanges, not_seen, number};
 use crate::measure::EventSink;
-use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, TargetPlan};
 use crate::supervise::within;
 
 /// A smaller share than this, in percent, does not show in any number of a result.
@@ -170,7 +170,14 @@ impl Found<'_> {
         remedies.push(
             "write the whole range once with random data before it is read (-w100 -Zr)".to_owned(),
         );
-        either(&remedies)
+        let writes_such =
+            matches!(self.target.payload, PayloadPlan::CountingPattern | PayloadPlan::Zero);
+        let and_here = if self.target.write_percent > 0 && writes_such {
+            "; and let this load write random data, too (-Zr)"
+        } else {
+            ""
+        };
+        either(&remedies) + and_here
     }
 }
 

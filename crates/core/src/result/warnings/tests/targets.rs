@@ -7,7 +7,7 @@ use fathom_sys::space;
 
 use super::{Case, SECOND, direction, has, lacks, resident, writes_without_room};
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
-use crate::plan::{FilePlan, OffsetPlan, Order, TargetKind};
+use crate::plan::{FilePlan, OffsetPlan, Order, PayloadPlan, TargetKind};
 use crate::result::warnings::{
     TargetResidency, after, before, before_span, cached_targets, residency,
 };
@@ -83,6 +83,19 @@ fn data_that_repeat_are_doubted_and_others_are_not() {
     has(&found[0].evidence, &["64 of 64 places"]);
     write(file.as_file(), 0, MIB - 3 * 16_384, 7);
     assert_eq!(before(&case.plan), []);
+}
+
+/// A target was to be written once with random data by a load that went on to write the pattern into it.
+#[test]
+fn a_load_that_writes_the_pattern_itself_was_not_advised_to_write_random_data() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB, 0);
+    let advice = "let this load write random data, too (-Zr)";
+    assert!(!before(&case.plan)[0].remedy.contains(advice));
+    case.target().write_percent = 30;
+    has(&before(&case.plan)[0].remedy, &["-w100 -Zr", advice]);
+    case.target().payload = PayloadPlan::FreshRandom;
+    assert!(!before(&case.plan)[0].remedy.contains(advice));
 }
 
 #[test]
