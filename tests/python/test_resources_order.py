@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from commands import command
 from fathom.clusters import (
     ClusterError,
     Found,
@@ -219,6 +220,32 @@ def test_an_empty_log_of_this_machine_hid_the_other(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("fathom.clusters.local._LOGS", (str(empty), str(other)))
     assert [len(one.events) for one in local_sources()] == [0, 1]
+
+
+def test_a_log_of_this_machine_that_may_not_be_read_was_passed_over_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, log = tmp_path / "crm_mon", tmp_path / "pacemaker.log"
+    program.write_text("#!/bin/sh\necho '<pacemaker-result/>'\n")
+    program.chmod(0o755)
+    log.write_text("of another program\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("fathom.clusters.local._LOGS", (str(log),))
+    (found,) = local_sources()
+    (words,) = found.unread
+    assert words.startswith(f"{log}: it is neither crm_mon's XML")
+
+
+def test_a_log_that_was_just_rotated_failed_the_report_of_all_files(tmp_path: Path) -> None:
+    empty, other = tmp_path / "pacemaker.log", tmp_path / "pacemaker.log.1"
+    empty.touch()
+    words = "Nov 30 11:00:00 n1 pacemaker-controld[2]: notice: Result of start operation for ip"
+    other.write_text(f"{words} on n1: ok\n")
+    ended = command("resources", "--json", f"lab={empty}", f"lab={other}")
+    assert (ended.returncode, ended.stderr) == (0, f"note: {empty}: it holds nothing\n")
+    assert len(json.loads(ended.stdout)["events"]) == 1
+    ended = command("resources", str(empty), str(empty))
+    assert (ended.returncode, ended.stderr) == (1, f"error: {empty}: it holds nothing\n")
 
 
 def test_a_rotated_log_that_is_packed_was_of_no_known_form(tmp_path: Path) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.clusters.model import ClusterError
+from fathom.clusters.model import ClusterError, EmptySourceError
 from fathom.clusters.pacemaker import read_state
 from fathom.clusters.read import read_source
 
@@ -49,6 +48,10 @@ def local_sources(cluster: str = "cluster") -> list[Found]:
     found = [read_state(told.stdout, cluster)]
     for one in map(Path, _LOGS):
         # One that was just rotated says nothing, and the other may.
-        with suppress(ClusterError):
+        try:
             found += [read_source(one, cluster)] if one.exists() else []
+        except EmptySourceError:
+            pass
+        except ClusterError as error:
+            found[0].unread.append(str(error))
     return found

@@ -11,6 +11,7 @@ __all__ = [
     "COLUMNS",
     "ClusterError",
     "ClusterReport",
+    "EmptySourceError",
     "Found",
     "Kind",
     "Move",
@@ -39,6 +40,10 @@ COLUMNS = (
 
 class ClusterError(FathomError):
     """A file that tells nothing of a cluster, or cannot be read."""
+
+
+class EmptySourceError(ClusterError):
+    """A file that holds nothing, as a log has nothing when it was just rotated."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class Found:
     """What one source tells.
 
     ``earlier`` has the type of each cluster of a report that was written before; what it says of a
-    resource now holds only where nothing newer tells of it.
+    resource now holds only where nothing newer tells of it. ``unread`` says what could not be read
+    beside it, and why.
     """
 
     cluster_type: str
@@ -81,6 +87,7 @@ class Found:
     states: list[ResourceState] = field(default_factory=list)
     events: list[ResourceEvent] = field(default_factory=list)
     earlier: dict[str, str] | None = None
+    unread: list[str] = field(default_factory=list)
 
     @property
     def types(self) -> dict[str, str]:

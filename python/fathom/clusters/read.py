@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fathom._files import read_bytes
 from fathom._text import encoding_of
-from fathom.clusters.model import ClusterError, Found
+from fathom.clusters.model import ClusterError, EmptySourceError, Found
 from fathom.clusters.pacemaker import is_json_lines, read_journal, read_log, read_state
 from fathom.clusters.windows import objects_of, read_clixml, read_evtx, read_objects
 from fathom.clusters.written import events_of_report, is_report
@@ -33,6 +33,8 @@ def read_source(path: Path, cluster: str) -> Found:
 
     Raises
     ------
+    EmptySourceError
+        If it holds nothing.
     ClusterError
         If it cannot be read, or is none of the forms that are known; the message names it.
 
@@ -47,7 +49,7 @@ def read_source(path: Path, cluster: str) -> Found:
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
     except ClusterError as error:
-        raise ClusterError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -66,10 +68,14 @@ def read_text_of(data: bytes, cluster: str, newest: datetime) -> Found:
 
     Raises
     ------
+    EmptySourceError
+        If it holds nothing.
     ClusterError
         If it is none of the forms that are known.
 
     """
+    if not data.strip():
+        raise EmptySourceError("it holds nothing")
     text = _decoded(data)
     start = text.lstrip()[:4096]
     if start.startswith("<"):

@@ -21,6 +21,8 @@ from fathom.cli.views.resources import check_form, content_of, file_text, show_r
 from fathom.units import TIMES_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom.clusters import ClusterReport, Found
 
 __all__ = ["resources"]
@@ -83,7 +85,7 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
         if output is not None:
             check_form(output)
             check_place(output, overwrite=overwrite)
-        found = [_read(one) for one in sources] if sources else _here()
+        found = _read(sources) if sources else _here()
         report = clusters.report_of(found, since_unix_s=_since(since), groups_only=groups)
         if output is not None:
             _write(report, output, overwrite=overwrite)
@@ -111,7 +113,22 @@ def _since(text: str | None) -> float | None:
     return at_s
 
 
-def _read(text: str) -> Found:
+def _read(sources: Sequence[str]) -> list[Found]:
+    """Return what files tell; some may hold nothing, but not all."""
+    found, empty = [], []
+    for one in sources:
+        try:
+            found.append(_read_one(one))
+        except clusters.EmptySourceError as error:
+            empty.append(error)
+    if not found:
+        raise empty[0]
+    for words in empty:
+        typer.echo(f"note: {words}", err=True)
+    return found
+
+
+def _read_one(text: str) -> Found:
     """Return what a file tells; a name before ``=`` is the cluster's if no file is called so."""
     name, equals, path = text.partition("=")
     if not equals or Path(text).exists():
@@ -121,7 +138,10 @@ def _read(text: str) -> Found:
 
 def _here() -> list[Found]:
     """Return what this machine's Pacemaker tells, its log included."""
-    return clusters.local_sources()
+    found = clusters.local_sources()
+    for one in (words for source in found for words in source.unread):
+        typer.echo(f"note: {one}", err=True)
+    return found
 
 
 def _write(report: ClusterReport, place: Path, *, overwrite: bool) -> None:
