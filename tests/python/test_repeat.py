@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -208,6 +209,25 @@ def test_what_differs_besides_is_told(store: Store) -> None:
     (sentence,) = compare_runs(store, a, str(other.id)).differences
     assert sentence.startswith("The machine differs: kernel is Linux")
     assert sentence.endswith("in A and Linux 9.9 in B.")
+
+
+def test_a_time_span_that_one_side_alone_has_differed_in_each_of_its_settings(
+    store: Store,
+) -> None:
+    raw: dict[str, Any] = json.loads(TEXT)
+    spans = raw["request"]["profile"]["time_spans"]
+    spans += [copy.deepcopy(spans[0])]
+    spans[0]["targets"] += copy.deepcopy(spans[0]["targets"])
+    raw["time_spans"] += copy.deepcopy(raw["time_spans"])
+    a = repeated(store, 1, 1)
+    store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"], label="two")
+    (two,) = store.runs.list(label="two")
+    for sides, side in (((a, str(two.id)), "B"), ((str(two.id), a), "A")):
+        differences = compare_runs(store, *sides).differences
+        assert (
+            f"The load differs: time span 1, target 2 is in {side} alone; "
+            f"time span 2 is in {side} alone."
+        ) in differences
 
 
 def made(store: Store, factors: Sequence[float]) -> list[int]:

@@ -54,6 +54,7 @@ _DEVICE = (
     "target_file_system",
 )
 _LEAST_FOR_TRANSIENT = 20
+_ITEM = re.compile(r"\b(time_spans|targets)\[\d+\]")
 
 
 class _NothingToCompareError(FathomError):
@@ -334,7 +335,10 @@ def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
 def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
     """Return the names of the settings that differ, with their values, and where if not in all."""
     flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
-    keys = sorted({*flat[0], *flat[1]})
+    everything = sorted({*flat[0], *flat[1]})
+    alone = _alone(flat)
+    whole = [f"{_place(item, everything)[:-2]} is in {side} alone" for item, side in alone.items()]
+    keys = [one for one in everything if not one.startswith(tuple(f"{item}." for item in alone))]
     found: dict[str, list[str]] = {}
     for key in (one for one in keys if flat[0].get(one) != flat[1].get(one)):
         words = differing(_leaf(key), flat[0].get(key), flat[1].get(key))
@@ -346,7 +350,15 @@ def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
         for place in places:
             by_place.setdefault(place, {})[words] = None
     parts = [f"{place}{'; '.join(words)}" for place, words in sorted(by_place.items())]
-    return "; ".join(parts) or "the runs of one side differ among themselves"
+    return "; ".join([*whole, *parts]) or "the runs of one side differ among themselves"
+
+
+def _alone(flat: Sequence[Mapping[str, object]]) -> dict[str, str]:
+    """Return the time spans and targets that one side alone has, each with the side."""
+    a, b = ({key[: one.end()] for key in side for one in _ITEM.finditer(key)} for side in flat)
+    alone = dict.fromkeys(a - b, "A") | dict.fromkeys(b - a, "B")
+    within = tuple(f"{item}." for item in alone)
+    return {item: alone[item] for item in sorted(alone) if not item.startswith(within)}
 
 
 def _leaf(key: str) -> str:
