@@ -26,5 +26,8 @@ def load_words(columns: Mapping[str, object]) -> str:
     }
     known = [(look, columns[name]) for name, look in words.items()]
     load = " ".join(look(value) for look, value in known if value is not None)
+    targets = columns.get("target_count")
+    if isinstance(targets, int) and targets > 1:
+        load += f", {targets} targets"
     spans = columns.get("time_span_count")
     return f"{load} (1 of {spans} time spans)" if isinstance(spans, int) and spans > 1 else load

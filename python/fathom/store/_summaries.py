@@ -29,8 +29,11 @@ def summaries() -> sa.Select[Any]:
     ]
     host = [column for column in provenances.c if column.name != "run_id"]
     joined = runs.outerjoin(provenances).outerjoin(run_targets, first).outerjoin(import_sources)
+    every = run_targets.alias("every_target")
+    count = sa.select(sa.func.count(every.c.run_id)).where(every.c.run_id == runs.c.id)
+    targets = count.scalar_subquery().label("target_count")
     source = import_sources.c.name.label("source_name")
-    return sa.select(*_LISTED, *host, *beneath, source).select_from(joined)
+    return sa.select(*_LISTED, *host, *beneath, targets, source).select_from(joined)
 
 
 def run_columns() -> dict[str, Kind]:

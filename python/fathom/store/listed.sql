@@ -19,7 +19,9 @@ AS target_kind, run_targets.size_bytes AS target_size_bytes, run_targets.file_sy
 target_file_system, run_targets.mount_options AS target_mount_options, run_targets.device_names,
 run_targets.device_model, run_targets.device_serial, run_targets.device_firmware,
 run_targets.device_scheduler, run_targets.device_write_cache, run_targets.device_is_rotational,
-run_targets.device_bytes, import_sources.name AS source_name
+run_targets.device_bytes, (SELECT count(every_target.run_id) AS count_1
+FROM run_targets AS every_target
+WHERE every_target.run_id = runs.id) AS target_count, import_sources.name AS source_name
 FROM runs
 LEFT OUTER JOIN provenances ON runs.id = provenances.run_id
 LEFT OUTER JOIN run_targets ON run_targets.run_id = runs.id AND run_targets.position = 0
