@@ -98,6 +98,12 @@ def test_lists_and_repetitions_did_not_say_that_their_figures_are_of_the_first()
     whole = fast_then_stalled()
     row = run_row(whole, (), "", ())
     assert load_words(row) == "4K rand w0 t1 o1 (1 of 2 time spans)"
+    told = ToldRuns({1: told_run(whole)})
+    rates = [(1, 10_000.0)]
+    _, second = repeat_claims(rates, KnownRate(10_000.0, None, None, 0.95), told)
+    assert "the figures of the first" in second.text
+    plain = ToldRuns({1: told_run(fabricated())})
+    assert len(repeat_claims(rates, KnownRate(10_000.0, None, None, 0.95), plain)) == 1
 
 
 def test_a_list_named_the_first_of_several_targets_and_not_that_there_are_others(
@@ -110,12 +116,6 @@ def test_a_list_named_the_first_of_several_targets_and_not_that_there_are_others
         store.runs.save(fabricated(), [])
         words = [load_words(one.columns) for one in store.runs.list()]
     assert words == ["4K rand w0 t1 o1", "4K rand w0 t1 o1, 2 targets"]
-    told = ToldRuns({1: told_run(whole)})
-    rates = [(1, 10_000.0)]
-    _, second = repeat_claims(rates, KnownRate(10_000.0, None, None, 0.95), told)
-    assert "the figures of the first" in second.text
-    plain = ToldRuns({1: told_run(fabricated())})
-    assert len(repeat_claims(rates, KnownRate(10_000.0, None, None, 0.95), plain)) == 1
 
 
 def test_a_limit_did_not_say_of_which_time_span_its_figure_is(tmp_path: Path) -> None:
