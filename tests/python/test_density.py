@@ -577,8 +577,9 @@ def test_a_limit_of_the_control_group_is_what_ended_it(
             f'arguments = [{load}, "-W0", "-d9", "-w0", "-L"]\n'
         )
         step = measured_step(place / "new", group, tmp_path)
-        if step["limit"]["resource"] != resource:
-            # Others used the disk more than all that was read again.
+        if step["limit"]["resource"] != resource or words not in step["limit"]["evidence"]:
+            # Others used the disk more than all that was read again, or the CPUs until the end of
+            # the load was seen late.
             step = measured_step(place / "again", group, tmp_path)
     finally:
         group.close()
