@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use fathom_sys::contract::file::PositionedIo;
-use fathom_sys::{extents, residency};
+use fathom_sys::{clock::now_ns, extents, residency};
 
 use super::super::{Warning, WarningKind};
 use super::words::{either, percent, size};
@@ -13,6 +13,7 @@ use super::{SeenRanges, not_seen, number};
 use crate::measure::EventSink;
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, TargetPlan};
 use crate::supervise::within;
+use crate::units::NANOS_PER_SEC;
 
 /// A smaller share than this, in percent, does not show in any number of a result.
 const UNBACKED_PERCENT_MIN: f64 = 0.1;
@@ -25,6 +26,8 @@ const PERIOD: usize = 256;
 /// Data that LZ4 makes at least so many times shorter gain from a device that compresses. Random data grow by
 /// a little.
 const COMPRESSION_MIN: f64 = 1.5;
+/// So long places are looked at, at most: each look at a slow target is waited for before the load.
+const LONGEST_LOOK_NS: u64 = 2 * NANOS_PER_SEC;
 /// Bytes that are looked at in each place.
 const SAMPLE_BYTES: u64 = 4096;
 
@@ -193,9 +196,32 @@ impl Samples {
     fn of(file: &File, range: &Range<u64>) -> Self {
         // Reading ahead would warm the cache that the run is about to measure or avoid.
         let _ = residency::expect_scattered_reads(file);
-        let places = sample_offsets(range);
-        let held = places.iter().filter_map(|&at| read(file, at, range.end)).collect();
-        Self { places: places.len(), held }
+        Self::taken(&sample_offsets(range), |at| read(file, at, range.end), now_ns)
+    }
+
+    /// Looks at places for as long as there is time, in an order in which any first part is spread over all.
+    /// What that leaves of a slow target may be too little to judge it by, and is nothing then.
+    fn taken(
+        places: &[u64],
+        read: impl Fn(u64) -> Option<Vec<u8>>,
+        now_ns: impl Fn() -> u64,
+    ) -> Self {
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|place| place.reverse_bits());
+        let over_ns = now_ns() + LONGEST_LOOK_NS;
+        let mut looked = Self { places: 0, held: Vec::new() };
+        for place in order {
+            if now_ns() >= over_ns {
+                return if looked.places < MANY {
+                    Self { places: 0, held: Vec::new() }
+                } else {
+                    looked
+                };
+            }
+            looked.places += 1;
+            looked.held.extend(read(places[place]));
+        }
+        looked
     }
 }
 
@@ -242,6 +268,8 @@ fn is_constant(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
 
     #[test]
@@ -285,6 +313,30 @@ mod tests {
         assert_eq!(compression(&random), Some(1.0));
         assert_eq!(compression(&[vec![0; 4096]]), None);
         assert_eq!(compression(&[vec![0; 4096], random[0].clone()]), Some(1.0));
+    }
+
+    /// A target that takes 2 s for each read was read from for 128 s before its load.
+    #[test]
+    fn a_slow_target_was_looked_at_in_all_places_however_long_it_took() {
+        let places = sample_offsets(&(0..1 << 30));
+        let looked = |read_ns: u64| {
+            let (clock, seen) = (Cell::new(0), RefCell::new(Vec::new()));
+            let read = |at| {
+                clock.set(clock.get() + read_ns);
+                seen.borrow_mut().push(at);
+                Some(vec![7])
+            };
+            let samples = Samples::taken(&places, read, || clock.get());
+            (samples.places, samples.held.len(), clock.get(), seen.into_inner())
+        };
+        assert_eq!((looked(NANOS_PER_SEC / 100).0, looked(NANOS_PER_SEC / 100).1), (64, 64));
+        let (count, held, took_ns, mut seen) = looked(NANOS_PER_SEC / 10);
+        assert_eq!((count, held, took_ns), (20, 20, 2 * NANOS_PER_SEC));
+        seen.sort_unstable();
+        let widest = seen.windows(2).map(|two| two[1] - two[0]).max();
+        assert_eq!(widest, Some((1 << 30) / 16), "{seen:?}");
+        let (count, held, took_ns, _) = looked(2 * NANOS_PER_SEC);
+        assert_eq!((count, held, took_ns), (0, 0, 2 * NANOS_PER_SEC));
     }
 
     #[test]
