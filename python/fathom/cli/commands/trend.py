@@ -14,7 +14,7 @@ from fathom import trends
 from fathom._finite import json_words
 from fathom._load_words import load_words
 from fathom.cli.commands import _places
-from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, local_time, plain_text, text_table
 from fathom.findings.finding import numbers_words
@@ -100,15 +100,15 @@ def show_trend(asked: Asked, store: str | None) -> None:
             baseline=asked.baseline,
             most=asked.limit,
         )
-        if asked.output is not None:
-            reports.write(asked.output, _drawn(found, form), force=asked.overwrite)
-            typer.echo(str(asked.output), err=True)
+    # An output that is closed, or a full disk, keeps nobody from being notified.
+    if asked.alert and found.outcome == "worse":
+        _tell(asked, found)
     if asked.as_json:
         typer.echo(json_words(_as_dict(found)))
     else:
         _show(found)
-    if asked.alert and found.outcome == "worse":
-        _tell(asked, found)
+    if asked.output is not None:
+        _draw(asked.output, found, form, overwrite=asked.overwrite)
     if asked.alert:
         raise typer.Exit(_CODES.get(found.outcome, 0))
 
@@ -134,6 +134,14 @@ def _tell(asked: Asked, found: trends.Trend) -> None:
             tell_by(one, found.claims[0].text, facts)
         except NotToldError as error:
             typer.echo(f"note: {error}", err=True)
+
+
+def _draw(output: Path, found: trends.Trend, form: str, *, overwrite: bool) -> None:
+    try:
+        reports.write(output, _drawn(found, form), force=overwrite)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    typer.echo(str(output), err=True)
 
 
 def _drawn(found: trends.Trend, form: str) -> bytes:
@@ -261,6 +269,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
             "--metric": metric,
             "--baseline": baseline,
             "--alert": alert,
+            "--notify": notify,
             "--output": output,
             "--overwrite": overwrite,
         }
