@@ -17,7 +17,7 @@ from fathom.cli.commands import _places
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare._figures import SideFigures, compare_figures
 from fathom.experiments.compare.comparison import RunComparison
-from fathom.experiments.compare.gate import verdict
+from fathom.experiments.compare.gate import parse_condition, verdict
 from fathom.gates import (
     Check,
     JudgedGate,
@@ -32,9 +32,11 @@ from fathom.gates import (
 from fathom.gates.gate import ChangeLimit
 from fathom.gates.pull_request import measured_cell
 from fathom.gates.verdict import judge_outcome
+from fathom.luns.request import request_from
 from fathom.metrics import run_buckets
 from fathom.stats import Histograms
 from fathom.store import Store
+from fathom.workloads.workload import read_workload
 from lxml import etree
 from simulated import autoregressive, many
 
@@ -268,6 +270,61 @@ def test_a_file_that_is_wrong_is_told(text: str, words: str, tmp_path: Path) -> 
         read_gates(path)
     assert words in str(told.value)
     assert str(path) in str(told.value)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "9" * 5000])
+def test_a_number_that_python_does_not_hold_ended_in_a_traceback(
+    number: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "fathom.toml"
+    path.write_text(f"[gate]\nrequire = ['iops>1']\nconfidence = {number}")
+    with pytest.raises(InvalidRequestError, match=r"fathom\.toml"):
+        read_gates(path)
+    path.write_text(f"path = 'x.img'\nsize = {number}")
+    with pytest.raises(
+        InvalidRequestError, match=r"fathom\.toml is no TOML|--size has to be a text"
+    ):
+        request_from({}, path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_that_an_editor_of_windows_saved_was_no_toml(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "fathom.toml"
+    path.write_text("[gate]\r\nrequire = ['iops>1']\r\n", encoding=encoding, newline="")
+    (gate,) = read_gates(path)
+    assert [str(one) for one in gate.rules] == ["iops>1"]
+    lun = ["on = 'tgt'", "path = 'x.img'", "size = '1G'", "target = 'iqn.2026-11.org.lab:a'"]
+    path.write_text("\r\n".join(lun), encoding=encoding, newline="")
+    assert request_from({}, path).size == "1G"
+    own = tmp_path / "own.toml"
+    own.write_text(user_workload(), encoding=encoding)
+    assert read_workload(own).title == "Own"
+
+
+def user_workload() -> str:
+    return (
+        'title = "Own"\nreason = "None."\nsources = ["me"]\nleft_out = ["all"]\nsize = "1G"\n'
+        'arguments = ["-b8K"]\n'
+    )
+
+
+def test_a_fall_by_all_could_never_be_told(kept: Store) -> None:
+    save(kept, [100.0])
+    for change in ("-100%", "-200%"):
+        with pytest.raises(InvalidRequestError, match="no figure falls by 100 % or more"):
+            gate_of([f"iops>{change}"], baseline="1")
+        with pytest.raises(ValueError, match="no figure falls by 100 % or more"):
+            parse_condition(f"iops<{change}")
+    assert gate_of(["iops>-99.9%", "p99<+300%"], baseline="1").rules
+
+
+def test_two_documents_in_one_file_left_the_second_alone(kept: Store, tmp_path: Path) -> None:
+    runs = save(kept, [1000.0])
+    given = ["gate", runs, "--require", "iops>1", "--junit", "a.xml", "--markdown"]
+    done = command(*given, "./a.xml", cwd=tmp_path)
+    assert (done.returncode, "a.xml holds one document" in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "a.xml").exists()
+    assert command(*given, "a.md", cwd=tmp_path).returncode == 0
 
 
 def checks() -> list[JudgedGate]:

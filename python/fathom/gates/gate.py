@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
-from fathom.experiments.compare.gate import FailCondition
+from fathom.experiments.compare.gate import FailCondition, change_of
 from fathom.limits import PERCENT, Limit, parse_limit, read_limit
 from fathom.metrics import METRICS, higher_is_better
 
@@ -157,5 +157,5 @@ def parse_rule(text: str) -> Rule:
             f"{text!r} would be kept only by what got worse: a gate says what has to hold, as "
             f"'{found.metric}{other}{float(found.number):+g}%'"
         )
-    condition = FailCondition(found.metric, not is_least, float(found.number) / 100)
+    condition = FailCondition(found.metric, not is_least, change_of(found))
     return ChangeLimit(found.metric, condition, found.text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
+import math
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from fathom._files import read_text
+from fathom._toml import read_toml
 from fathom.errors import InvalidRequestError
 from fathom.gates.gate import gate_of
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "find_gate_file", "read_gates"]
 
 FILE = "fathom.toml"
-_MOST_MIB = 1
 _KEYS: dict[str, tuple[type, ...]] = {
     "require": (list,),
     "baseline": (str,),
@@ -56,10 +55,10 @@ def read_gates(path: Path) -> list[Gate]:
 
     """
     try:
-        read = tomllib.loads(read_text(path, most_mib=_MOST_MIB))
+        read = read_toml(path)
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidRequestError(f"{path} is no TOML: {error}") from error
     whole = read.get("gate")
     if not isinstance(whole, dict) or not whole:
@@ -89,7 +88,7 @@ def _gate(name: str, keys: Mapping[str, object]) -> Gate:
         name=name,
         baseline=_text(keys.get("baseline")),
         label=_text(keys.get("label")),
-        confidence=percent / 100 if isinstance(percent, int | float) else 0.0,
+        confidence=_share(percent),
         any_load=keys.get("any_load") is True,
     )
 
@@ -105,6 +104,14 @@ def _check(name: str, key: str, value: object) -> None:
         is_right = is_right and all(isinstance(one, str) for one in value)
     if not is_right:
         raise InvalidRequestError(f"gate {name}: {key} has to be {_TYPES.get(key, 'a text')}")
+
+
+def _share(percent: object) -> float:
+    try:
+        return percent / 100 if isinstance(percent, int | float) else 0.0
+    except OverflowError:
+        # A whole number of TOML may be any.
+        return math.inf
 
 
 def _text(value: object) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from fathom._addresses import place_of
 from fathom._files import read_text
 from fathom._text import one_line
+from fathom._toml import read_toml
 from fathom.errors import InvalidRequestError
 from fathom.units import SIZES
 
@@ -119,10 +119,10 @@ def _option(name: str) -> str:
 
 def _of_file(file: Path) -> dict[str, object]:
     try:
-        found = tomllib.loads(read_text(file, most_mib=_MOST_MIB))
+        found = read_toml(file)
     except OSError as error:
         raise InvalidRequestError(f"{file} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidRequestError(f"{file} is no TOML: {error}") from error
     table = found.get("lun", found)
     if not isinstance(table, dict):

@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fathom._files import read_text
 from fathom._permission import refuse_permissions
+from fathom._toml import read_toml
 from fathom.engine import load_of
 from fathom.errors import FathomError, InvalidRequestError, RefusedError
 
@@ -104,8 +103,8 @@ def read_workload(path: Path) -> Workload:
             "dashes between them"
         )
     try:
-        data = tomllib.loads(read_text(path, most_mib=1))
-    except (OSError, ValueError, RecursionError) as error:
+        data = read_toml(path)
+    except (OSError, ValueError) as error:
         raise WorkloadError(f"{path}: {error}") from error
     return _Reader(path, data).workload()
 

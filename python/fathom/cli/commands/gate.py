@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from dataclasses import asdict
@@ -54,8 +55,15 @@ class Outputs(NamedTuple):
         """The files that are the standard output."""
         return [one for one in (self.junit, self.markdown) if one and _places.is_output(one)]
 
+    @property
+    def are_one(self) -> bool:
+        """Whether the second document would take the place of the first."""
+        if self.junit is None or self.markdown is None or _places.is_nowhere(self.junit):
+            return False
+        return os.path.realpath(self.junit) == os.path.realpath(self.markdown)
+
     def check(self) -> None:
-        """Refuse two documents on the standard output, and places that nothing can be written to.
+        """Refuse two documents in one place, and places that nothing can be written to.
 
         Raises
         ------
@@ -65,6 +73,8 @@ class Outputs(NamedTuple):
         """
         if self.to_output and (self.as_json or len(self.to_output) > 1):
             fail("the standard output holds one document: name a file for others", EXIT_INVALID)
+        if self.are_one:
+            fail(f"{self.junit} holds one document: name another file for the other", EXIT_INVALID)
         for place in filter(None, (self.junit, self.markdown)):
             _places.check(place, is_text=True, force=self.overwrite)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom._p_values import p_equation
 from fathom.errors import InvalidRequestError
-from fathom.limits import PERCENT, read_limit
+from fathom.limits import PERCENT, ReadLimit, read_limit
 
 if TYPE_CHECKING:
     from fathom.experiments.compare._figures import ComparedFigures
@@ -21,6 +21,7 @@ __all__ = [
     "FailCondition",
     "Verdict",
     "beside_limit_words",
+    "change_of",
     "parse_condition",
     "verdict",
     "verdict_words",
@@ -64,7 +65,28 @@ def parse_condition(text: str) -> FailCondition:
         raise ValueError(words) from error
     if found.unit != PERCENT or found.sign not in ("<", ">"):
         raise ValueError(f"{text!r} is no condition {_MEANT}")
-    return FailCondition(found.metric, found.sign == ">", float(found.number) / 100)
+    try:
+        return FailCondition(found.metric, found.sign == ">", change_of(found))
+    except InvalidRequestError as error:
+        raise ValueError(str(error)) from error
+
+
+def change_of(found: ReadLimit) -> float:
+    """Return the change that is written in percent, as a share.
+
+    Raises
+    ------
+    InvalidRequestError
+        If no figure can change by that: a ratio of 0 and below is no number that a test tells of.
+
+    """
+    share = float(found.number) / 100
+    if share <= -1:
+        raise InvalidRequestError(
+            f"{found.text!r}: no figure falls by 100 % or more: write less, such as "
+            f"'{found.metric}{found.sign}-50%'"
+        )
+    return share
 
 
 @dataclass(frozen=True)
