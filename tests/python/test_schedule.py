@@ -16,6 +16,7 @@ from fathom.cli.commands import schedule
 from fathom.errors import InvalidRequestError
 from fathom.schedule import (
     Schedule,
+    check_calendar,
     cron_line,
     escaped_name,
     plan_schedule,
@@ -383,3 +384,50 @@ def test_a_timer_that_ends_with_the_login_said_nothing_of_it(
         add = ["add", "nightly", "--when", "03:30", "--folder", str(tmp_path / "units")]
         done = CliRunner().invoke(schedule.app, [*add, "--overwrite", "--", "list"])
         assert (done.exit_code, "loginctl enable-linger" in done.output) == (0, expected)
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="there is no systemd-analyze")
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("*-02-30 03:00", "never comes"),
+        ("2020-01-01 04:00", "never comes"),
+        ("0 3 * * *", "systemd does not read"),
+        ("*-13-01", "systemd does not read"),
+    ],
+)
+def test_a_time_that_does_not_exist_was_written_into_a_timer(
+    when: str, told: str, tmp_path: Path
+) -> None:
+    words = ["add", "x", "--folder", "units", "--when", when, "--", "run", "-c1M", "x.dat"]
+    done = command("schedule", *words, cwd=tmp_path)
+    assert (done.returncode, told in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "units").exists()
+
+
+def test_a_time_is_taken_where_there_is_no_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    check_calendar("*-02-30")
+
+
+def test_the_command_that_undoes_a_name_with_a_dash_was_no_command(tmp_path: Path) -> None:
+    words = ["add", "--folder", "units", "--", "-x", "run", "-c1M", "x.dat"]
+    done = command("schedule", *words, cwd=tmp_path)
+    (undo,) = [one for one in done.stdout.splitlines() if "schedule remove" in one]
+    said = shlex.split(undo.partition("&& fathom ")[2])
+    done = command(*said, cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("removed")) == (0, 2), done.stderr
+
+
+def test_a_user_without_a_home_folder_got_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+    def unknown(_number: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for words in (["list"], ["remove", "x"]):
+        done = CliRunner().invoke(schedule.app, words)
+        assert (done.exit_code, "no home folder: name" in done.stderr) == (3, True), done.output

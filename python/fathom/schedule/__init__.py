@@ -5,6 +5,7 @@ from fathom.schedule.plan import Schedule, plan_schedule
 from fathom.schedule.units import cron_line, service_text, timer_text
 from fathom.schedule.written import (
     Written,
+    check_calendar,
     remove_schedule,
     unit_folder,
     write_schedule,
@@ -14,6 +15,7 @@ from fathom.schedule.written import (
 __all__ = [
     "Schedule",
     "Written",
+    "check_calendar",
     "cron_line",
     "escaped_name",
     "plan_schedule",

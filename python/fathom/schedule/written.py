@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,9 +16,17 @@ from fathom.schedule.units import MADE, service_text, timer_text
 if TYPE_CHECKING:
     from fathom.schedule.plan import Schedule
 
-__all__ = ["Written", "remove_schedule", "unit_folder", "write_schedule", "written_schedules"]
+__all__ = [
+    "Written",
+    "check_calendar",
+    "remove_schedule",
+    "unit_folder",
+    "write_schedule",
+    "written_schedules",
+]
 
 _MOST_MIB = 1
+_WAIT_S = 10.0
 
 
 class Written(NamedTuple):
@@ -28,11 +38,58 @@ class Written(NamedTuple):
 
 
 def unit_folder() -> Path:
-    """Return where units of this user are; those of root are the system's (systemd.unit(5))."""
+    """Return where units of this user are; those of root are the system's (systemd.unit(5)).
+
+    Raises
+    ------
+    InvalidRequestError
+        If this user has no home folder.
+
+    """
     if os.geteuid() == 0:
         return Path("/etc/systemd/system")
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "systemd/user"
+    if base := os.environ.get("XDG_CONFIG_HOME"):
+        return Path(base) / "systemd/user"
+    try:
+        return Path.home() / ".config/systemd/user"
+    except RuntimeError as error:
+        # As in a container, whose users stand in no list.
+        raise InvalidRequestError(
+            "this user has no home folder: name the folder of the units with --folder"
+        ) from error
+
+
+def check_calendar(calendar: str) -> None:
+    """Refuse times that systemd does not read, or that never come; nothing where it is not.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it says so: such a timer would be enabled and never run, or not be enabled at all.
+
+    """
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        return
+    try:
+        done = subprocess.run(  # noqa: S603 - The calendar is one word of known characters.
+            [program, "calendar", "--", calendar],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=_WAIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    if "Next elapse: never" in done.stdout:
+        raise InvalidRequestError(f"{calendar!r} never comes: name a time that is yet to come")
+    # Whatever else keeps it from an answer is no fault of what was given.
+    if done.returncode and "Failed to parse calendar" in done.stderr:
+        raise InvalidRequestError(
+            f"systemd does not read {calendar!r} as a time: see systemd-analyze calendar"
+        )
 
 
 def write_schedule(schedule: Schedule, folder: Path, *, overwrite: bool = False) -> list[Path]:

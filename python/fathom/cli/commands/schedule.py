@@ -24,6 +24,7 @@ from fathom.cli.login import checked_credentials
 from fathom.cli.verbs import VERBS, load
 from fathom.cli.views.runs import console, text_table
 from fathom.schedule import (
+    check_calendar,
     cron_line,
     plan_schedule,
     remove_schedule,
@@ -101,6 +102,7 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
         if cron:
             typer.echo(cron_line(plan))
             return
+        check_calendar(plan.calendar)
         if only_print:
             for kind, text in (("service", service_text(plan)), ("timer", timer_text(plan))):
                 typer.echo(f"# {unit_name(name, kind)}\n{text}")
@@ -114,7 +116,9 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
     typer.echo("to begin, and to end:")
     typer.echo(f"  {control} daemon-reload && {control} enable --now {_shown_timer(name)}")
     there = "" if folder is None else f" --folder {shlex.quote(str(folder))}"
-    undo = f"fathom schedule remove {shlex.quote(name)}{there}"
+    # What begins with a dash would be an option.
+    dashes = " --" if name.startswith("-") else ""
+    undo = f"fathom schedule remove{there}{dashes} {shlex.quote(name)}"
     typer.echo(f"  {control} disable --now {_shown_timer(name)} && {undo}")
     if _ends_with_the_login():
         typer.echo("it runs while you are logged in; to have it run always: loginctl enable-linger")
@@ -123,7 +127,10 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
 @app.command("list")
 def list_(*, folder: _Folder = None, as_json: JsonOption = False) -> None:
     """List the schedules that are written."""
-    place = folder or unit_folder()
+    try:
+        place = folder or unit_folder()
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
     if folder is not None and not folder.is_dir():
         fail(f"there is no folder {folder}", EXIT_INVALID)
     found = written_schedules(place)
