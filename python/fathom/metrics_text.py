@@ -74,9 +74,14 @@ def live_samples(second: Mapping[str, object], labels: Sequence[tuple[str, str]]
         ("fathom_in_flight", own, _number(second.get("in_flight"))),
     ]
     found += _latencies(second, own)
-    targets = second.get("targets")
-    for target in targets if isinstance(targets, list) else []:
-        of_target = (*own, ("target", str(target["target"])))
+    told = second.get("targets")
+    targets = told if isinstance(told, list) else []
+    names = [str(one["target"]) for one in targets]
+    for number, (name, target) in enumerate(zip(names, targets, strict=True), 1):
+        of_target = (*own, ("target", name))
+        if names.count(name) > 1:
+            # Of two samples with the same labels, a reader takes neither, nor what else there is.
+            of_target = (*of_target, ("number", str(number)))
         found.append(("fathom_target_iops", of_target, _number(target["ios"])))
         found.append(("fathom_target_bytes_per_second", of_target, _number(target["bytes"])))
         found += _latencies(target, of_target, "fathom_target_latency_seconds")
@@ -139,8 +144,17 @@ def kept_in(path: Path | None, label: str) -> Iterator[None]:
         yield
     finally:
         stop()
+        _end(path, labels)
+
+
+def _end(path: Path, labels: tuple[tuple[str, str], ...]) -> None:
+    """Say that nothing runs; on a full disk no file says that something does."""
+    try:
+        _write(path, [("fathom_up", labels, 0.0)])
+    except OSError:
         with suppress(OSError):
-            _write(path, [("fathom_up", labels, 0.0)])
+            if _may_go(path):
+                path.unlink()
 
 
 def _check_ours(path: Path) -> None:

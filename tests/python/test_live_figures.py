@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+import fathom.metrics_text as figures
 import pytest
 from commands import COMMAND, command
 from fathom import RunEvent
 from fathom.cli.views.progress import RunLines, sparkline
+from fathom.metrics_text import kept_in, live_samples, metrics_text
 from prometheus_client.parser import text_string_to_metric_families
 from support import diskspd
 
@@ -100,6 +103,34 @@ def test_a_file_for_the_node_exporter_has_the_run_and_then_its_end(tmp_path: Pat
         "0.5", "0.99", "0.999",
     }  # fmt: skip
     assert 'fathom_up{label="odd \\"name\\""} 0.0' in place.read_text()
+
+
+def test_a_target_that_is_named_twice_had_two_samples_with_the_same_labels() -> None:
+    one = {"ios": 5, "bytes": 5, "latency_ns_p50": 1e6}
+    second = {**one, "targets": [{"target": name, **one} for name in ("a", "b", "a")]}
+    found = metrics_text(live_samples(second, [("label", "x")]))
+    samples = [
+        (sample.name, *sorted(sample.labels.items()))
+        for family in text_string_to_metric_families(found)
+        for sample in family.samples
+    ]
+    assert len({*samples}) == len(samples)
+    assert 'fathom_target_iops{label="x",target="b"} 5.0' in found
+    assert 'fathom_target_iops{label="x",target="a",number="3"} 5.0' in found
+
+
+def test_a_run_seemed_to_go_on_for_ever_where_the_disk_was_full_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "x.prom"
+
+    def full(*_given: object, **_more: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with kept_in(place, ""):
+        assert "fathom_up 1.0" in place.read_text()
+        monkeypatch.setattr(figures, "replacing", full)
+    assert not place.exists()
 
 
 def test_the_figures_of_another_program_were_replaced(tmp_path: Path) -> None:
