@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fathom._events_file import listen
-from fathom._files import read_text, replacing
+from fathom._files import read_text, replacing, why_no_file
 from fathom._processes import is_gone, this_process
 from fathom.errors import InvalidRequestError
 from fathom.units import NS_PER_S
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["METRICS", "kept_in", "live_samples", "metrics_text"]
+__all__ = ["METRICS", "check_kept", "kept_in", "live_samples", "metrics_text"]
 
 METRICS: Mapping[str, str] = {
     "fathom_up": "Whether a run is under way.",
@@ -104,6 +104,30 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def check_kept(path: Path) -> None:
+    """Refuse a file that no run could keep.
+
+    Raises
+    ------
+    InvalidRequestError
+        If its name is none for it, there is no place for it, it holds something else, or another
+        run keeps it.
+
+    """
+    if path.suffix != ".prom":
+        raise InvalidRequestError(
+            f"{path}: end the name with .prom, as the node exporter reads no other files"
+        )
+    try:
+        why = why_no_file(path)
+        if why is not None:
+            raise InvalidRequestError(f"{path} {why}")
+        _check_ours(path)
+    except (OSError, UnicodeDecodeError) as error:
+        words = getattr(error, "strerror", None) or "it is no text"
+        raise InvalidRequestError(f"{path} cannot be written: {words}") from error
+
+
 @contextmanager
 def kept_in(path: Path | None, label: str) -> Iterator[None]:
     """Keep a file up to date while something runs, and say at its end that nothing does.
@@ -117,17 +141,12 @@ def kept_in(path: Path | None, label: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    if path.suffix != ".prom":
-        raise InvalidRequestError(
-            f"{path}: end the name with .prom, as the node exporter reads no other files"
-        )
+    check_kept(path)
     labels = (("label", label),) if label else ()
     try:
-        _check_ours(path)
         _write(path, [("fathom_up", labels, 1.0)])
-    except (OSError, UnicodeDecodeError) as error:
-        words = getattr(error, "strerror", None) or "it is no text"
-        raise InvalidRequestError(f"{path} cannot be written: {words}") from error
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
     last_s = 0.0
 
     def take(name: str, fields: Mapping[str, object]) -> None:

@@ -265,6 +265,10 @@ def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path
         (["add", "x", "--", "trend", "12", "--alrt"], "--alrt"),
         (["list", "--folder", "none"], "there is no folder none"),
         (["remove", "x", "--folder", "."], "there is no schedule x"),
+        # What the run itself would refuse each night is refused at once.
+        (["add", "x", "--", "run", "-c1M", "--require", "p99<1s", "x"], "without -L: add it"),
+        (["add", "x", "--", "run", "-c1M", "--metrics-file", "x.txt", "x"], "with .prom"),
+        (["add", "x", "--", "run", "-c1M", "--metrics-file", "no/x.prom", "x"], "no folder no"),
     ],
 )
 def test_what_is_wrong_is_told(words: list[str], told: str, tmp_path: Path) -> None:

@@ -135,9 +135,7 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
         As the runners do.
 
     """
-    if wish.limits:
-        for request in map(load_of, _loads(workload, wish)):
-            check_measured(wish.limits, request)
+    _check_limits(workload, wish)
     try:
         if wish.runner is not None and tools.fleet_named(wish.runner) is None:
             _single(store, wish, None)
@@ -150,6 +148,12 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
     except fathom.RunInterrupted as interruption:
         _tell_saved(store, interruption.run_id, wish)
         raise
+
+
+def _check_limits(workload: Workload | None, wish: Wish) -> None:
+    if wish.limits:
+        for request in map(load_of, _loads(workload, wish)):
+            check_measured(wish.limits, request)
 
 
 def _single(
@@ -245,6 +249,7 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
         As ``fathom.explain``.
 
     """
+    _check_limits(workload, wish)
     told = _foreseen(workload, wish)
     if wish.as_json:
         typer.echo(json_words(told if len(told) > 1 else told[0]))

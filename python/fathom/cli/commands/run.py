@@ -26,7 +26,7 @@ from fathom.cli.common import (
 )
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.fleet_choice import chosen_fleet
-from fathom.metrics_text import kept_in
+from fathom.metrics_text import check_kept, kept_in
 from fathom.store.references import requested_run_number, requested_runs
 
 __all__ = ["run"]
@@ -76,6 +76,8 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         limits = tuple(commands.parse_limit(one) for one in require or ())
         if not dry_run:
             kept.enter_context(kept_in(metrics_file, label or ""))
+        elif metrics_file is not None:
+            check_kept(metrics_file)
         if number := _stored_run(arguments, runner):
             fleet = chosen_fleet()
             name = None if fleet is None else fleet.runner_name()
