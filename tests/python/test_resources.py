@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import ssl
+import sys
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 from commands import command
 from event_logs import Logged, event_log
-from fathom import run
+from fathom import clusters, run
+from fathom.cli import main
+from fathom.cli.commands import resources as commanding
 from fathom.cli.views.resources import file_text
 from fathom.clusters import (
     ClusterError,
@@ -30,7 +33,9 @@ from fathom.clusters import (
     report_of,
     report_to_json,
 )
+from fathom.clusters import mail as mailing
 from fathom.clusters.log_dates import LogDates
+from fathom.clusters.mail import MailServer, send
 from fathom.clusters.read import read_text_of
 from fathom.clusters.shown import html_page, mail_of
 from fathom.clusters.times import iso_s, long_s
@@ -466,6 +471,48 @@ def test_a_mail_is_taken_by_a_real_server_through_tls_and_read_back(
     assert "lab/files/export: Started on n1; LastOnline 2026-11-25 23:10:46" in text.get_content()
     expected = html_page(report_of([read_source(tmp_path / "crm_mon.xml", "lab")]))
     assert page.get_content().replace("\r\n", "\n").strip() == expected.strip()
+
+
+@pytest.mark.parametrize(
+    ("host", "user"),
+    [("a" * 70 + ".example", None), ("..example", None), ("localhost", "\xe9")],
+)
+def test_a_name_that_no_mail_server_can_have_ended_in_a_traceback(
+    host: str, user: str | None
+) -> None:
+    server = MailServer(host, 25, user, None)
+    with pytest.raises(ClusterError, match="the mail server"):
+        send(server, mail_of(evil(), "me@example.org", ["you@example.org"]))
+
+
+def test_a_mail_server_that_answers_byte_by_byte_was_waited_for_for_days(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mailing, "_MOST_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked = MailServer("127.0.0.1", server.getsockname()[1])
+        with pytest.raises(ClusterError, match="has not come to an end"):
+            send(asked, mail_of(evil(), "me@example.org", ["you@example.org"]))
+
+
+def test_a_report_was_not_mailed_where_its_file_could_not_be_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(clusters, "send", lambda _server, message: sent.append(message["To"]))
+    shutil.copy(DATA / "crm_mon.xml", tmp_path)
+    # Its folder went behind the first look.
+    monkeypatch.setattr(commanding, "check_place", lambda *_args, **_more: None)
+    words = ["resources", str(tmp_path / "crm_mon.xml"), "--output", str(tmp_path / "no/x.csv")]
+    mail = ["--smtp", "localhost", "--mail-from", "a@example.org", "--mail-to", "b@example.org"]
+    monkeypatch.setattr(sys, "argv", ["fathom", *words, *mail])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 1, said.err
+    assert (sent, "none failed or degraded" in said.out) == (["b@example.org"], True)
 
 
 def test_a_server_without_tls_gets_no_mail(tmp_path: Path) -> None:

@@ -87,14 +87,20 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
             check_place(output, overwrite=overwrite)
         found = _read(sources) if sources else _here()
         report = clusters.report_of(found, since_unix_s=_since(since), groups_only=groups)
-        if output is not None:
-            _write(report, output, overwrite=overwrite)
+        unsent = None
+        if mail_to and smtp and mail_from:
+            # An output that is closed, or a full disk, keeps nobody from getting it; nor a mail
+            # that is not taken, the others.
+            how = (smtp, smtp_user, smtp_password, smtp_ca)
+            unsent = _unsent(report, mail_to, mail_from, how)
         if as_json:
             typer.echo(json_words(content_of(report)))
         else:
             show_resources(report)
-        if mail_to and smtp and mail_from:
-            _mail(report, mail_to, mail_from, (smtp, smtp_user, smtp_password, smtp_ca))
+        if output is not None:
+            _write(report, output, overwrite=overwrite)
+        if unsent is not None:
+            raise unsent
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if report.bad:
@@ -149,6 +155,20 @@ def _write(report: ClusterReport, place: Path, *, overwrite: bool) -> None:
     with new_file(place, overwrite=overwrite) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
     typer.echo(f"{place}: {len(report.rows)} rows", err=True)
+
+
+def _unsent(
+    report: ClusterReport,
+    recipients: list[str],
+    sender: str,
+    how: tuple[str, str | None, Path | None, Path | None],
+) -> clusters.ClusterError | None:
+    """Send a report; return why that was not possible."""
+    try:
+        _mail(report, recipients, sender, how)
+    except clusters.ClusterError as error:
+        return error
+    return None
 
 
 def _mail(
