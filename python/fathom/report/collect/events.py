@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathom._files import read_text
-from fathom._text import json_of, one_line
+from fathom._files import read_bytes
+from fathom._text import encoding_of, json_of, one_line
 from fathom.clusters import ClusterError, report_from_json
 from fathom.clusters.written import stamp
 from fathom.metrics import interval_series
@@ -63,7 +63,8 @@ def with_events(material: Material, files: Sequence[Path]) -> Material:
 
 def _read(path: Path) -> ClusterReport:
     try:
-        return report_from_json(json_of(read_text(path, most_mib=_MOST_MIB)))
+        data = read_bytes(path, most_mib=_MOST_MIB)
+        return report_from_json(json_of(data.decode(encoding_of(data))))
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
