@@ -53,6 +53,7 @@ _WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 # More digits than any figure of a run has.
 _DECIMALS = 12
+_ALL = 100
 _MEANT = "such as 'p99<5ms', 'iops>=10000' or 'read.mean<500us'"
 
 
@@ -244,7 +245,7 @@ def _judged(limit: Limit, result: Result) -> Judgement:
     is_one = len(result.time_spans) == 1
     for number, span in enumerate(result.time_spans, start=1):
         direction: Direction = getattr(span, kind or "total")
-        value = _value(direction, name)
+        value = _value(direction, name, is_asked=_asks(result, number - 1, kind))
         why = _too_few(limit, direction) if value is not None else ""
         where = "" if is_one else f"time span {number}: "
         if value is None or not span.complete:
@@ -261,9 +262,21 @@ def _judged(limit: Limit, result: Result) -> Judgement:
     return Judgement(str(limit), decision, worst, words)
 
 
-def _value(direction: Direction, name: str) -> float | None:
+def _asks(result: Result, at: int, kind: str) -> bool:
+    """Whether a time span asks for such I/Os, so that none of them is a rate of 0."""
+    if not result.time_spans[at].measured_ns:
+        return False
+    if not kind:
+        return True
+    spans = result.request.profile.time_spans
+    shares = [one.write_percent for one in spans[at].targets] if at < len(spans) else []
+    return any(one > 0 if kind == "write" else one < _ALL for one in shares)
+
+
+def _value(direction: Direction, name: str, *, is_asked: bool) -> float | None:
     if not direction.ios:
-        return None
+        # A target that answered nothing has a rate, and breaks a limit on it.
+        return 0.0 if is_asked and name in RATES else None
     if name in RATES:
         return float(direction.iops if name == "iops" else direction.mib_per_s)
     latency = direction.latency

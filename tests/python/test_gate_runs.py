@@ -105,6 +105,16 @@ def swept(store: Store, slow: float) -> str:
     return f"e{number}"
 
 
+def test_runs_that_answered_nothing_were_said_to_lack_the_figure(kept: Store) -> None:
+    for rate in (*[1000.0] * 10, *[0.0] * 10):
+        kept.runs.save(measured(rate), ARGUMENTS)
+    runs, baseline = ("11,12,13,14,15,16,17,18,19,20", "1,2,3,4,5,6,7,8,9,10")
+    found = judge_gate(kept, gate_of(["iops>1", "iops>-5%"], baseline=baseline), runs)
+    assert [one.decision for one in found.checks] == ["broken", "cannot tell"]
+    assert "0 IOPS is the mean of 10 runs" in found.checks[0].words
+    assert "run 11 has a rate of 0" in found.checks[1].words
+
+
 def test_a_mean_of_several_loads_hid_the_slow_one(kept: Store) -> None:
     """6 of 12 runs had 900 IOPS, and ``iops>5k`` was kept by their mean of 50,399."""
     done = command("gate", swept(kept, 900.0), "--require", "iops>5k", "--store", kept.name)

@@ -154,6 +154,19 @@ def test_what_the_run_does_not_tell_is_no_pass() -> None:
     assert "did not come to its end" in found.words
 
 
+@pytest.mark.parametrize("write_percent", [0, 30])
+def test_a_target_that_answered_nothing_broke_no_limit(write_percent: int) -> None:
+    run = {"rates": 0.0, "write": write_percent}
+    broken = "iops>1: broken: 0 IOPS measured; the limit is more than 1 IOPS"
+    assert judged("iops>1", **run) == ("broken", broken)
+    assert judged("mib_per_s>=1", **run)[0] == "broken"
+    assert judged("read.iops>1", **run)[0] == "broken"
+    # What no load asks for has no rate, and what did not come has no latency.
+    decision = "broken" if write_percent else "cannot tell"
+    assert judged("write.iops>1", **run)[0] == decision
+    assert judged("p99<1ms", **run)[0] == "cannot tell"
+
+
 def test_latencies_that_would_not_be_measured_are_refused_before_the_run(tmp_path: Path) -> None:
     done = command("run", "--require", "p99<5s", *LOAD, tmp_path / "x.dat")
     assert (done.returncode, "without -L: add it" in done.stderr) == (3, True)

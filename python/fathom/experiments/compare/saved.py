@@ -18,8 +18,10 @@ from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.compare.gate import FailCondition, parse_condition, verdict
 from fathom.findings.finding import numbers_words
 from fathom.metrics import (
+    higher_is_better,
     imported_series,
     interval_series,
+    metric_column,
     quantile_of,
     run_buckets,
     run_value,
@@ -272,6 +274,9 @@ def _values(
             return "one run tells nothing of how a percentile differs from run to run: repeat it"
         found = percentile_of_each_run(merged, quantile)
         return found if isinstance(found, TooFewIos) else [*found]
+    stopped = [run.summary.id for run in runs if run.summary.columns[metric_column(metric)] == 0]
+    if stopped and higher_is_better(metric):
+        return f"run {stopped[0]} has a rate of 0, and no change is a ratio to 0"
     if len(runs) == 1:
         imported = runs[0].imported
         series = (
