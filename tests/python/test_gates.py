@@ -14,6 +14,7 @@ from commands import command
 from fabricated import fabricated
 from fathom.cli import main
 from fathom.cli.commands import _places
+from fathom.cli.commands import gate as gate_command
 from fathom.errors import InvalidRequestError
 from fathom.experiments.compare._figures import SideFigures, compare_figures
 from fathom.experiments.compare.comparison import RunComparison
@@ -459,6 +460,24 @@ def test_what_is_found_is_shown_where_a_file_cannot_be_written(
     said = capsys.readouterr()
     assert (ended.value.code, "cannot be written" in said.err) == (1, True), said.err
     assert "kept" in said.out
+
+
+def test_no_junit_was_written_where_the_output_was_closed(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(kept, [1000])
+
+    def closed(_judged: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(gate_command, "_show", closed)
+    place = tmp_path / "x.xml"
+    monkeypatch.setattr(
+        sys, "argv", ["fathom", "gate", "1", "--require", "iops<1", "--junit", str(place)]
+    )
+    with pytest.raises(SystemExit):
+        main()
+    assert b"<failure" in place.read_bytes()
 
 
 def test_the_standard_output_holds_one_document(kept: Store, tmp_path: Path) -> None:

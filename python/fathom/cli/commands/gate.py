@@ -92,13 +92,16 @@ def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | N
             for one in gates
         ]
     decision = gating.worst(one.decision for one in judged)
-    if outputs.as_json:
-        told = [{**asdict(one), "decision": one.decision} for one in judged]
-        typer.echo(json_words({"decision": decision, "gates": told}))
-    elif not outputs.to_output:
-        _show(judged)
-    # What is found is shown before anything is written, which may fail.
-    _write(judged, outputs)
+    try:
+        if outputs.as_json:
+            told = [{**asdict(one), "decision": one.decision} for one in judged]
+            typer.echo(json_words({"decision": decision, "gates": told}))
+        elif not outputs.to_output:
+            _show(judged)
+    finally:
+        # What is found is shown before anything is written, which may fail; and it is written
+        # where nothing can be shown, as to an output that is closed.
+        _write(judged, outputs)
     raise typer.Exit(_CODES[decision])
 
 

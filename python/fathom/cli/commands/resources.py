@@ -93,12 +93,14 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
             # that is not taken, the others.
             how = (smtp, smtp_user, smtp_password, smtp_ca)
             unsent = _unsent(report, mail_to, mail_from, how)
-        if as_json:
-            typer.echo(json_words(content_of(report)))
-        else:
-            show_resources(report)
-        if output is not None:
-            _write(report, output, overwrite=overwrite)
+        try:
+            if as_json:
+                typer.echo(json_words(content_of(report)))
+            else:
+                show_resources(report)
+        finally:
+            if output is not None:
+                _write(report, output, overwrite=overwrite)
         if unsent is not None:
             raise unsent
     except fathom.FathomError as error:

@@ -103,12 +103,14 @@ def show_trend(asked: Asked, store: str | None) -> None:
     # An output that is closed, or a full disk, keeps nobody from being notified.
     if asked.alert and found.outcome == "worse":
         _tell(asked, found)
-    if asked.as_json:
-        typer.echo(json_words(_as_dict(found)))
-    else:
-        _show(found)
-    if asked.output is not None:
-        _draw(asked.output, found, form, overwrite=asked.overwrite)
+    try:
+        if asked.as_json:
+            typer.echo(json_words(_as_dict(found)))
+        else:
+            _show(found)
+    finally:
+        if asked.output is not None:
+            _draw(asked.output, found, form, overwrite=asked.overwrite)
     if asked.alert:
         raise typer.Exit(_CODES.get(found.outcome, 0))
 
