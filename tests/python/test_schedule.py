@@ -390,6 +390,24 @@ def test_a_timer_that_ends_with_the_login_said_nothing_of_it(
         assert (done.exit_code, "loginctl enable-linger" in done.output) == (0, expected)
 
 
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("postgresql://u:pw@h/db", "put it into ~/.pgpass"),
+        ("--store=postgresql://u:pw@h/db", "put it into ~/.pgpass"),
+        ("iscsi://u:pw@h/iqn.2026-11.org.lab:a/1", "name that with --credentials"),
+        ("https://h/x?token=secret", "would keep: leave it out"),
+    ],
+)
+def test_any_password_was_to_be_put_into_the_file_of_postgresql(
+    word: str, instead: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidRequestError) as told:
+        planned(tmp_path, "x", "daily", "run", word)
+    assert instead in str(told.value)
+    assert not {"pw", "secret"} & {*str(told.value).replace("/", ":").split(":")}
+
+
 @pytest.mark.skipif(ANALYZE is None, reason="there is no systemd-analyze")
 @pytest.mark.parametrize(
     ("when", "told"),

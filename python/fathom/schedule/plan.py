@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom._permission import allows
 from fathom._text import without_secrets
 from fathom.errors import InvalidRequestError
@@ -123,9 +124,18 @@ def _check_text(words: str) -> None:
         raise InvalidRequestError(f"{words!r} is no UTF-8 text") from error
     if without_secrets(words) != words:
         raise InvalidRequestError(
-            f"{without_secrets(words)} has a password, which a schedule would keep: put it into "
-            "~/.pgpass"
+            f"{without_secrets(words)} has a password, which a schedule would keep: "
+            f"{_instead(words)}"
         )
+
+
+def _instead(words: str) -> str:
+    """Return what to do with a password in a word of a command."""
+    if "postgres" in words.partition("://")[0]:
+        return "put it into ~/.pgpass"
+    if is_address(words):
+        return "put it into a file with mode 0600, and name that with --credentials"
+    return "leave it out"
 
 
 def _is_no_event(text: str) -> bool:
