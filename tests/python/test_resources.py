@@ -42,6 +42,7 @@ from fathom.clusters.times import iso_s, long_s
 from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
+from fathom.report.collect.events import _read
 from reported import figures
 from support import time_zone
 from tls import certificate
@@ -591,3 +592,9 @@ def test_what_happened_at_another_time_marks_nothing(
     assert "Nothing happened to the cluster" in after.sides[0].notes[-1]
     with pytest.raises(ClusterError, match="no JSON of fathom resources"):
         with_events(before, [place])
+
+
+def test_events_with_the_mark_of_an_editor_were_no_json(tmp_path: Path) -> None:
+    told = tmp_path / "resources.json"
+    told.write_text(json.dumps(report_to_json(failover(0.0))), encoding="utf-8-sig")
+    assert _read(told) == failover(0.0)
