@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 __all__ = [
+    "NO_SHAPE_OF_OPTIONS",
     "AskedLoad",
     "Shape",
     "Way",
@@ -59,7 +60,8 @@ _NO_SHAPE_OF_SPAN = frozenset(
         "targets",
     }
 )
-_NO_SHAPE_OF_OPTIONS = frozenset({"remove_created", "interval_latency", "verify_journal"})
+NO_SHAPE_OF_OPTIONS = frozenset({"remove_created", "interval_latency", "verify_journal"})
+"""Options of a run that change nothing of its load."""
 _OF_WRITES = frozenset({"write_data", "flush"})
 _EXTENSIONS_OF_WRITES = frozenset(
     {"write_pattern", "write_block_mix", "sync", "compress_percent", "dedupe_percent"}
@@ -317,7 +319,7 @@ def shape_of(request: Mapping[str, Any]) -> Shape:
                 _without(target, _NO_SHAPE_OF_TARGET | _OF_WRITES | {"extensions"}),
                 _without(_without_ranges(more), _EXTENSIONS_OF_WRITES),
                 _without(span, _NO_SHAPE_OF_SPAN),
-                _without(request.get("options") or {}, _NO_SHAPE_OF_OPTIONS),
+                _without(request.get("options") or {}, NO_SHAPE_OF_OPTIONS),
             ]
         ),
     )

@@ -230,6 +230,51 @@ def test_a_time_span_that_one_side_alone_has_differed_in_each_of_its_settings(
         ) in differences
 
 
+def with_options(store: Store, **options: object) -> str:
+    """Save a run with these options, and return its number."""
+    raw: dict[str, Any] = json.loads(TEXT)
+    raw["request"]["options"] |= {"engine": None, **options}
+    return str(store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"total_iops": 500}, "requested rate of all threads together (IOPS) is not given in A"),
+        ({"skew": {"zipf": {"theta_milli": 1100}}}, "theta of the skew (zipf) is not given in A"),
+        ({"engine": "sync"}, "engine is not given in A and sync in B"),
+    ],
+)
+def test_a_paced_or_skewed_run_was_compared_as_the_same_load(
+    store: Store, options: dict[str, object], words: str
+) -> None:
+    plain, other = with_options(store), with_options(store, **options)
+    found = compare_runs(store, plain, other)
+    assert not found.is_of_one_load
+    assert found.differences[0].startswith(f"The load differs: {words}")
+
+
+def test_what_is_no_load_among_the_options_keeps_no_runs_from_being_compared(store: Store) -> None:
+    plain = with_options(store)
+    other = with_options(store, remove_created=True, verify_journal="x", interval_latency=True)
+    raw = json.loads(TEXT)
+    raw["request"]["options"] |= {"engine": None, "setting_of_a_later_version": None}
+    raw["request"]["profile"]["time_spans"][0] |= {"faults": {"on_error": None}, "later": False}
+    later = str(store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"]))
+    assert compare_runs(store, f"{plain},{later}", other).differences == []
+
+
+def test_a_host_with_load_in_its_name_had_another_load(store: Store) -> None:
+    ids = []
+    for name in ("loadgen1", "loadgen2"):
+        raw: dict[str, Any] = json.loads(TEXT)
+        raw["host"]["name"] = name
+        ids.append(str(store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"])))
+    found = compare_runs(store, *ids)
+    assert found.differences == ["The machine differs: host is loadgen1 in A and loadgen2 in B."]
+    assert found.is_of_one_load
+
+
 def made(store: Store, factors: Sequence[float]) -> list[int]:
     """Save a run at each speed, a second after the other."""
     ids = []

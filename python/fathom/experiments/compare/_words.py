@@ -24,8 +24,14 @@ _TERMS = {
     "random_percent": "share of random offsets (%)",
     "iops": "requested rate (IOPS)",
     "write_percent": "share of writes (%)",
+    "total_iops": "requested rate of all threads together (IOPS)",
     "precision_milli": "precision of the mean (%)",
-    "confidence_milli": "confidence (%)",
+    "level_milli": "confidence of the mean (%)",
+    "range_milli": "range of a steady rate (%)",
+    "slope_milli": "slope of a steady rate (%)",
+    "deviation_milli": "deviation of the skew (%)",
+    "theta_milli": "theta of the skew (zipf)",
+    "h_milli": "h of the skew (pareto)",
 }
 # Units stand at the end of a name.
 _UNITS = {
@@ -34,7 +40,6 @@ _UNITS = {
     "ms": "ms",
     "ns": "ns",
     "s": "s",
-    "milli": "thousandths",
 }
 _MILLI = 1000
 
@@ -63,6 +68,6 @@ def setting(name: str, value: object) -> str:
         return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name.endswith(("precision_milli", "confidence_milli")) and isinstance(value, int | float):
+    if name.endswith("_milli") and isinstance(value, int | float):
         return f"{value / _MILLI:g}"
     return str(value)

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from fathom.experiments.compare.gate import Verdict
     from fathom.stats import Comparison, DistributionComparison
 
-__all__ = ["EQUAL_MARGIN", "RunComparison"]
+__all__ = ["EQUAL_MARGIN", "OF_LOADS", "RunComparison"]
 
 EQUAL_MARGIN = 0.03
 """Figures that differ by less than this are equal for most who ask."""
+
+OF_LOADS = ("The load differs", "The runs of one side differ in their load")
+"""How the sentences about loads begin, among those about what differs."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class RunComparison:
     @property
     def is_of_one_load(self) -> bool:
         """Whether no difference of the loads stands among ``differences``."""
-        return not any("load" in one for one in self.differences)
+        # A machine, or a device, may have the word in its name.
+        return not any(one.startswith(OF_LOADS) for one in self.differences)
 
     def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
         """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fathom._asked import NO_SHAPE_OF_OPTIONS
+from fathom._request_parts import RunOptions
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
@@ -47,6 +49,7 @@ __all__ = [
 DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
 # What may differ between two runs of the same load: where the file lies, and chance.
 _NO_LOAD = {"path", "random_seed", "format", "verbose", "progress_every_ios", "create_bytes"}
+_DEFAULTS = {one.name: one.default for one in fields(RunOptions)}
 _MACHINE = ("host_name", "kernel", "cpu_model", "cpu_count", "cpu_governor", "memory_bytes")
 _DEVICE = (
     "device_model",
@@ -328,7 +331,19 @@ def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
 
 
 def _load(run: StoredRun) -> str:
-    return json.dumps(_load_of(run.result.raw["request"]["profile"]), sort_keys=True)
+    """Return a load as text: its profile and its options; what is off may have no name."""
+    return json.dumps({key: one for key, one in _settings(run).items() if one}, sort_keys=True)
+
+
+def _settings(run: StoredRun) -> dict[str, object]:
+    """Return what was requested of the load, by the places of the settings."""
+    request = run.result.raw["request"]
+    options = {
+        name: value
+        for name, value in request["options"].items()
+        if name not in NO_SHAPE_OF_OPTIONS and value != _DEFAULTS.get(name)
+    }
+    return _flat(_load_of({**request["profile"], **options}))
 
 
 def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
@@ -339,18 +354,18 @@ def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
 
 def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
     """Return the names of the settings that differ, with their values, and where if not in all."""
-    flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
+    flat = [_settings(runs[0]) for runs in (a, b)]
     everything = sorted({*flat[0], *flat[1]})
     alone = _alone(flat)
     whole = [f"{_place(item, everything)[:-2]} is in {side} alone" for item, side in alone.items()]
     keys = [one for one in everything if not one.startswith(tuple(f"{item}." for item in alone))]
     found: dict[str, list[str]] = {}
-    for key in (one for one in keys if flat[0].get(one) != flat[1].get(one)):
-        words = differing(_leaf(key), flat[0].get(key), flat[1].get(key))
+    for key in (one for one in keys if (flat[0].get(one) or 0) != (flat[1].get(one) or 0)):
+        words = differing(key, flat[0].get(key), flat[1].get(key))
         found.setdefault(words, []).append(key)
     by_place: dict[str, dict[str, None]] = {}
     for words, mine in found.items():
-        alike = {key for key in keys if _leaf(key) == _leaf(mine[0])}
+        alike = {key for key in keys if _name(key) == _name(mine[0])}
         places = {""} if alike == {*mine} else dict.fromkeys(_place(one, keys) for one in mine)
         for place in places:
             by_place.setdefault(place, {})[words] = None
@@ -366,8 +381,9 @@ def _alone(flat: Sequence[Mapping[str, object]]) -> dict[str, str]:
     return {item: alone[item] for item in sorted(alone) if not item.startswith(within)}
 
 
-def _leaf(key: str) -> str:
-    return key.rpartition(".")[2] or key
+def _name(key: str) -> str:
+    """Return the name of a setting, whichever time span and target it is of."""
+    return re.sub(r"\[\d+\]", "", key)
 
 
 def _place(key: str, keys: Sequence[str]) -> str:
