@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from fathom._request_parts import RunOptions
 from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 __all__ = [
-    "NO_SHAPE_OF_OPTIONS",
+    "OPTION_DEFAULTS",
     "AskedLoad",
     "Shape",
     "Way",
     "WorkingSet",
     "asked_load",
     "depth_of",
+    "options_of_load",
     "pooled_depth",
     "shape_of",
     "way_of",
@@ -60,8 +62,10 @@ _NO_SHAPE_OF_SPAN = frozenset(
         "targets",
     }
 )
-NO_SHAPE_OF_OPTIONS = frozenset({"remove_created", "interval_latency", "verify_journal"})
-"""Options of a run that change nothing of its load."""
+_NO_SHAPE_OF_OPTIONS = frozenset({"remove_created", "interval_latency", "verify_journal"})
+OPTION_DEFAULTS = {one.name: one.default for one in fields(RunOptions)}
+"""What the options of a run are where nobody gives them."""
+_MILLI = 1000
 _OF_WRITES = frozenset({"write_data", "flush"})
 _EXTENSIONS_OF_WRITES = frozenset(
     {"write_pattern", "write_block_mix", "sync", "compress_percent", "dedupe_percent"}
@@ -113,6 +117,21 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
         random_percent=mean([_random_percent(target) for target in targets]),
         is_paced=any(rates) or bool(request.get("options", {}).get("total_iops")),
     )
+
+
+def options_of_load(request: Mapping[str, Any]) -> dict[str, object]:
+    """Return the options of a request in its JSON form that are part of its load, by name.
+
+    The skew is as it is typed (``zipf:1.1``). Earlier results do not tell their options.
+    """
+    known = request.get("options")
+    if not known:
+        return {}
+    found = {**OPTION_DEFAULTS, **_without(known, _NO_SHAPE_OF_OPTIONS)}
+    if isinstance(found["skew"], dict):
+        ((name, value),) = found["skew"].items()
+        found["skew"] = ":".join([name, *(f"{one / _MILLI:g}" for one in value.values())])
+    return _without(found, _NO_SHAPE_OF_OPTIONS)
 
 
 def depth_of(span: Mapping[str, Any]) -> int:
@@ -319,7 +338,7 @@ def shape_of(request: Mapping[str, Any]) -> Shape:
                 _without(target, _NO_SHAPE_OF_TARGET | _OF_WRITES | {"extensions"}),
                 _without(_without_ranges(more), _EXTENSIONS_OF_WRITES),
                 _without(span, _NO_SHAPE_OF_SPAN),
-                _without(request.get("options") or {}, NO_SHAPE_OF_OPTIONS),
+                _without(request.get("options") or {}, _NO_SHAPE_OF_OPTIONS),
             ]
         ),
     )

@@ -105,7 +105,6 @@ def test_settings_have_words_and_units() -> None:
     assert setting("stop.confidence.precision_milli", 2_500) == "2.5"
     assert term("stop.confidence.level_milli") == "confidence of the mean (%)"
     assert setting("stop.confidence.level_milli", 95_000) == "95"
-    assert setting("skew.zipf.theta_milli", 1_100) == "1.1"
     assert term("time_spans[0].targets[0].some_new_bytes") == "some new (bytes)"
     assert "_" not in term("stop.rule.any_thing_at_all")
     assert setting("x", None) == "not given"

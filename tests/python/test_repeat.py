@@ -241,7 +241,7 @@ def with_options(store: Store, **options: object) -> str:
     ("options", "words"),
     [
         ({"total_iops": 500}, "requested rate of all threads together (IOPS) is not given in A"),
-        ({"skew": {"zipf": {"theta_milli": 1100}}}, "theta of the skew (zipf) is not given in A"),
+        ({"skew": {"zipf": {"theta_milli": 1100}}}, "skew is not given in A and zipf:1.1 in B"),
         ({"engine": "sync"}, "engine is not given in A and sync in B"),
     ],
 )

@@ -160,10 +160,19 @@ def test_cut_assessments_were_compared_at_their_own_depths(kept: Store) -> None:
     assert "Random reads" not in str(figures(material)["side-by-side"].table.rows)
 
 
-def test_sweeps_of_other_blocks_were_the_same_loads(kept: Store) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "difference"),
+    [
+        ("-b4K", "-b64K", "block size (bytes) is 4096 in A and 65536 in B"),
+        ("--skew=pareto:0.2", "--skew=zipf:1.1", "skew is pareto:0.2 in A and zipf:1.1 in B"),
+    ],
+)
+def test_sweeps_of_other_blocks_were_the_same_loads(
+    kept: Store, first: str, second: str, difference: str
+) -> None:
     """Cells were paired by the depth alone, whatever else the sweeps had asked for."""
     ids = []
-    for arguments in (["-b4K", "-r", "x"], ["-b64K", "-r", "x"]):
+    for arguments in ([first, "-r", "x"], [second, "-r", "x"]):
         plan, _ = plan_sweep(arguments, parse_axes({"depth": "1..8"}), seed=5)
         device = SimulatedDevice(SHAPES["saturation"], seed=5)
         ids.append(sweep(kept, device, plan).experiment_id)
@@ -171,7 +180,7 @@ def test_sweeps_of_other_blocks_were_the_same_loads(kept: Store) -> None:
     assert shared_loads(material.sides) == ()
     assert left_out(material)["same-loads"].why == (
         "Of one name, but not the same load, and not compared: depth 1, depth 2, depth 4, depth 8 "
-        "(block size (bytes) is 4096 in A and 65536 in B)."
+        f"({difference})."
     )
 
 

@@ -29,9 +29,6 @@ _TERMS = {
     "level_milli": "confidence of the mean (%)",
     "range_milli": "range of a steady rate (%)",
     "slope_milli": "slope of a steady rate (%)",
-    "deviation_milli": "deviation of the skew (%)",
-    "theta_milli": "theta of the skew (zipf)",
-    "h_milli": "h of the skew (pareto)",
 }
 # Units stand at the end of a name.
 _UNITS = {

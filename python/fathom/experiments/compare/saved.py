@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathom._asked import NO_SHAPE_OF_OPTIONS
-from fathom._request_parts import RunOptions
+from fathom._asked import OPTION_DEFAULTS, options_of_load
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
@@ -49,7 +48,6 @@ __all__ = [
 DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
 # What may differ between two runs of the same load: where the file lies, and chance.
 _NO_LOAD = {"path", "random_seed", "format", "verbose", "progress_every_ios", "create_bytes"}
-_DEFAULTS = {one.name: one.default for one in fields(RunOptions)}
 _MACHINE = ("host_name", "kernel", "cpu_model", "cpu_count", "cpu_governor", "memory_bytes")
 _DEVICE = (
     "device_model",
@@ -340,8 +338,8 @@ def _settings(run: StoredRun) -> dict[str, object]:
     request = run.result.raw["request"]
     options = {
         name: value
-        for name, value in request["options"].items()
-        if name not in NO_SHAPE_OF_OPTIONS and value != _DEFAULTS.get(name)
+        for name, value in options_of_load(request).items()
+        if value != OPTION_DEFAULTS.get(name)
     }
     return _flat(_load_of({**request["profile"], **options}))
 

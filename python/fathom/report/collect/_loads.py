@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import options_of_load
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,7 +30,7 @@ def asked_settings(request: Mapping[str, Any]) -> dict[str, object]:
             # It is what the block is, unless somebody asks for another.
             mine.pop("access.align_bytes", None)
         found |= {f"{before}{name}": one for name, one in mine.items()}
-    return found
+    return found | options_of_load(request)
 
 
 def _flat(target: Mapping[str, Any], before: str = "") -> dict[str, object]:
