@@ -41,7 +41,9 @@ class Repeats:
     def judge(self) -> None:
         """Hold what a repetition says, on the terminal and on the page, against its runs."""
         rows = self._rows()
-        runs: list[Any] = [SimpleNamespace(id=at + 1, columns=row) for at, row in enumerate(rows)]
+        runs: list[Any] = [
+            SimpleNamespace(id=at + 1, run_id=at + 1, columns=row) for at, row in enumerate(rows)
+        ]
         metrics, steady = summarise(runs, pilot=self.draw.choice((None, min(10, len(runs)))))
         sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
         outcome: dict[str, Any] = {

@@ -38,7 +38,7 @@ def test_few_runs_are_not_called_unsteady_and_free_of_drift() -> None:
     assert _row("iops", found.metrics["iops"])[-1] == "-"
     enough = repeated([1000.0, 1010.0] * 5)
     said = " ".join(_sentences(enough, RepeatPolicy()))
-    assert "Steady state by the SNIA rules, a run being a round: reached in run 5" in said
+    assert "Steady state by the SNIA rules, a run being a round: reached in round 5" in said
     assert _row("iops", enough.metrics["iops"])[-1] == "none"
 
 

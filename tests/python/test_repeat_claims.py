@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fabricated import fabricated
 from fathom import Result
+from fathom.cli.commands.repeat import _sentences
 from fathom.experiments.repeat import RepeatPolicy, repeat
 from fathom.report import gather, markdown
 from fathom.report.collect._runs import NOT_THE_DEVICES, OTHERS_LEFT_OUT
@@ -117,3 +118,20 @@ def test_no_rate_is_written_as_a_power_of_ten() -> None:
     assert not [one for one in told if "e" in one.replace("below", "")]
     assert rate_words(9.765625e-05) == "0.0000977"
     assert rate_words(0.0) == "0"
+
+
+def test_a_figure_of_some_runs_alone_was_that_of_none(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few I/Os with few writes: a run without one has no rate of writes, the others have."""
+    numbers = iter(range(2))
+
+    def made(*_any: object, **_more: object) -> Result:
+        return fabricated(write=100 * next(numbers))
+
+    monkeypatch.setattr(_measure, "run_kept", made)
+    policy = RepeatPolicy(metric="write.iops", pilot=2, most=2)
+    found = repeat(store, ["x.dat"], policy)
+    assert "Not every run has the figure that was to be known, write.iops." in _sentences(
+        found, policy
+    )

@@ -11,6 +11,7 @@ import pytest
 from fathom._finite import finite
 from fathom.cli.commands.repeat import _sentences
 from fathom.experiments.repeat import RepeatPolicy, repeat
+from fathom.report import gather
 from fathom.runners import measure as _measure
 from fathom.stats import find_outliers
 from fathom.store import Store
@@ -67,6 +68,30 @@ def test_an_outlier_of_equal_runs_was_nan_deviations_below_them(
     assert json.loads(text)["metrics"]["iops"]["outliers"][0]["deviations"] is None
     assert outcome is not None
     assert outcome["metrics"]["iops"]["outliers"][0]["deviations"] is None
+
+
+def test_an_outlier_of_a_later_repetition_was_a_run_of_an_earlier_one(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page counted runs from 1, and named the others beside it by their numbers."""
+    with Store(place) as store:
+        for _ in range(2):
+            monkeypatch.setattr(_measure, "run_kept", Capped(2.0).run)
+            found = repeat(store, ["x.dat"], RepeatPolicy(most=10))
+        name = f"e{found.experiment_id}"
+        assert found.run_ids[4] == 15
+        (side,) = gather(store, [name]).sides
+        assert side.verdict is not None
+        assert "Far from the others: run 15." in side.verdict.sentences
+        assert any(one.startswith("Run 15 is an") for one in _sentences(found, RepeatPolicy()))
+        # A round of the rule is no run of this number.
+        steady = [one for one in _sentences(found, RepeatPolicy()) if "SNIA" in one]
+        assert ["rounds " in one and "runs 1" not in one for one in steady] == [True]
+        store.runs.delete([11])
+        (side,) = gather(store, [name]).sides
+        assert side.verdict is not None
+        told = "Far from the others: run 5 of the 10 that were made."
+        assert told in side.verdict.sentences
 
 
 def test_the_command_wrote_nan_into_its_json(

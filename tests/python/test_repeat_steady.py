@@ -69,10 +69,10 @@ def test_a_steady_rate_was_called_unsteady_for_the_99th_percentile(
 
     terminal, page = said(kept, monkeypatch, made)
     for words in (terminal, page):
-        assert "not reached in 10 runs. In the last window, runs 6 to 10, 99th" in words
+        assert "not reached in 10 runs. In the last window, rounds 6 to 10, 99th" in words
         assert "99th percentile: range" in words
         assert "IOPS: range" not in words
-    assert "The rate alone (IOPS) keeps the rules in runs 1 to 5." in page
+    assert "The rate alone (IOPS) keeps the rules in rounds 1 to 5." in page
     assert "The rate was not steady" not in page
 
 
@@ -84,8 +84,8 @@ def test_a_cliff_behind_the_window_was_called_steady(
         kept, monkeypatch, lambda number: fabricated(rates=1000.0 if number < 6 else 500.0)
     )
     for words in (terminal, page):
-        assert "reached in run 5, as IOPS, throughput and 99th percentile keep them" in words
-        assert "in runs 1 to 5; of the runs after these they say nothing." in words
+        assert "reached in round 5, as IOPS, throughput and 99th percentile keep them" in words
+        assert "in rounds 1 to 5; of the rounds after these they say nothing." in words
 
 
 def test_a_window_behind_the_last_round_of_the_rule_was_kept_on_the_page_alone(

@@ -27,10 +27,13 @@ def steady_words(steady: SteadyState, count: int) -> str:
 
     It names all figures that keep the rule, or those that break it, and the window.
     """
-    window = f"runs {steady.first_round} to {steady.rounds}"
+    # Not runs, which have other numbers in the store.
+    window = f"rounds {steady.first_round} to {steady.rounds}"
     if steady.is_steady:
-        found = f"reached in run {steady.rounds}, as {_names(steady.checks)} keep them in {window}"
-        after = "" if count == steady.rounds else "; of the runs after these they say nothing"
+        found = (
+            f"reached in round {steady.rounds}, as {_names(steady.checks)} keep them in {window}"
+        )
+        after = "" if count == steady.rounds else "; of the rounds after these they say nothing"
         return f"{_RULE}: {found}{after}."
     broken = "; ".join(
         _broken_words(name, one) for name, one in steady.checks.items() if not one.is_steady

@@ -311,7 +311,8 @@ def _not_precise(found: Repetition, policy: RepeatPolicy) -> str:
     """Return why the figure that was to be known is known less well, and what helps."""
     judged = found.metrics.get(policy.metric)
     if judged is None:
-        return f"No run has the figure that was to be known, {policy.metric}."
+        # One that only some runs have is left out, too.
+        return f"Not every run has the figure that was to be known, {policy.metric}."
     if not judged.estimate.can_tell:
         return "The interval is wider than requested, or there is none: see above."
     if len(found.run_ids) >= policy.most:

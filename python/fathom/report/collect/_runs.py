@@ -25,7 +25,7 @@ from fathom.runners import OWN_TOOL
 from fathom.stats.snia import WINDOW_ROUNDS
 from fathom.stats.steadiness import steadiness_words
 from fathom.stats.steady import SteadyState, WindowCheck, find_steady_state
-from fathom.units import NS_PER_MS, block_words, counted, rate_words, size_words
+from fathom.units import NS_PER_MS, block_words, counted, listed, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -443,10 +443,27 @@ def _repeat_sentences(
     if judged:
         more.append(f"All runs: {steadiness_words(judged['verdict'], judged['reason'])}.")
     if found["outliers"]:
-        words = ", ".join(str(one["index"] + 1) for one in found["outliers"])
-        more.append(f"Far from the others: run {words}.")
+        more.append(_outlier_words([one["index"] for one in found["outliers"]], found, runs))
     more += outcome.get("sentences", ())
     return first, tuple(more)
+
+
+def _outlier_words(
+    places: Sequence[int], found: Mapping[str, Any], runs: Sequence[ReportedRun]
+) -> str:
+    """Name outliers by their runs in the store; by their order, where runs were deleted since."""
+    count = found["estimate"]["runs"]
+    is_whole = count == len(runs)
+    numbers = [runs[at].run_id if is_whole else None for at in places]
+    named = [one for one in numbers if one is not None]
+    if len(named) < len(places):
+        made = [str(at + 1) for at in places]
+        return f"Far from the others: {_runs_words(made)} of the {count} that were made."
+    return f"Far from the others: {_runs_words([*map(str, named)])}."
+
+
+def _runs_words(numbers: Sequence[str]) -> str:
+    return f"run{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
 
 
 def _steady_sentences(outcome: Mapping[str, Any], count: int) -> list[str]:
@@ -467,7 +484,7 @@ def _alone(rates: Sequence[float], outcome: Mapping[str, Any] | None) -> tuple[s
     found = find_steady_state({"iops": rates})
     if not found.is_steady:
         return ()
-    window = f"runs {found.first_round} to {found.rounds}"
+    window = f"rounds {found.first_round} to {found.rounds}"
     return (f"The rate alone (IOPS) keeps the rules in {window}.",)
 
 
