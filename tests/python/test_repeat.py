@@ -15,7 +15,7 @@ from commands import command
 from fathom import experiments
 from fathom.cli import main
 from fathom.experiments import repeat as _repeat
-from fathom.experiments.compare.saved import compare_runs, parse_condition
+from fathom.experiments.compare.saved import compare_runs, parse_condition, pilot_of
 from fathom.experiments.repeat import RepeatPolicy, repeat
 from fathom.metrics import interval_series, metric_column
 from fathom.runners import measure as _measure
@@ -149,6 +149,19 @@ def repeated(store: Store, factor: float, seed: int, **profile: object) -> str:
         speed = factor * (1 + 0.01 * random.standard_normal())
         store.runs.save(result_with(speed, **profile), ["x"], experiment_id=experiment_id)
     return f"e{experiment_id}"
+
+
+def test_a_run_that_failed_before_a_repetition_went_on_took_its_pilot_away(store: Store) -> None:
+    """Its runs were then compared as if nobody had planned their number by their spread."""
+    reference = repeated(store, 1, 1)
+    number = int(reference[1:])
+    for seed in range(4):
+        store.runs.save(result_with(1 + seed / 50), ["x"], experiment_id=number)
+    runs = [store.runs.get(run_id) for run_id in store.baselines.run_ids(reference)]
+    assert pilot_of(store, runs) == 10
+    store.runs.save(result_with(1), ["x"], failures=["it was away"], experiment_id=number)
+    assert pilot_of(store, runs) == 10
+    assert pilot_of(store, runs[:12]) is None
 
 
 def test_equals_are_equal_and_a_slowdown_is_found(store: Store) -> None:

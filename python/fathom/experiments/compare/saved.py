@@ -17,6 +17,7 @@ from fathom.experiments.compare._words import differing, term
 from fathom.experiments.compare.claims import with_claims
 from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.compare.gate import FailCondition, parse_condition, verdict
+from fathom.experiments.session import complete_runs
 from fathom.findings.finding import numbers_words
 from fathom.metrics import (
     higher_is_better,
@@ -250,14 +251,17 @@ def _when(run: StoredRun) -> tuple[float, int]:
 
 
 def pilot_of(store: Store, runs: Sequence[StoredRun]) -> int | None:
-    """Return the pilot of the one experiment that all runs are of, if it was one of repeating."""
+    """Return the pilot of the one experiment that all runs are of, if it was one of repeating.
+
+    Runs that failed or were interrupted before it went on are no part of it, and change nothing.
+    """
     ids = {run.summary.experiment_id for run in runs}
     (only,) = ids if len(ids) == 1 else (None,)
     if only is None:
         return None
     experiment = store.experiments.get(only)
     pilot = experiment.plan.get("pilot") if experiment.verb == "repeat" else None
-    whole = experiment.run_count == len(runs)
+    whole = len(complete_runs(store, only)) == len(runs)
     return pilot if isinstance(pilot, int) and whole and len(runs) >= pilot else None
 
 
