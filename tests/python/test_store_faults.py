@@ -21,6 +21,7 @@ from fathom.store import (
     StoreFullError,
     StoreLockedError,
     StoreTooNewError,
+    _database,
 )
 from fathom.store.where import store_url
 from store_worker import RESULT
@@ -70,6 +71,23 @@ def test_a_damaged_store_is_told(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096)
     with pytest.raises(StoreError, match=r"store\.sqlite"):
+        Store(path)
+
+
+def test_a_file_system_without_shared_memory_was_an_error_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as FUSE with direct I/O, where mmap(MAP_SHARED) ends with ENODEV."""
+    path = tmp_path / "store.sqlite"
+    Store(path).close()
+
+    def unshared(*_any: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMMAP
+        raise error
+
+    monkeypatch.setattr(_database, "_set_up_sqlite", unshared)
+    with pytest.raises(StoreError, match=r"does not share memory between programs .*local one"):
         Store(path)
 
 

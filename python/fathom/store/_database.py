@@ -46,6 +46,8 @@ _WAIT_S = 60.0
 _PIECE_MS = 100
 # What SQLite writes beside a file at the least (https://sqlite.org/walformat.html, 2.1).
 _LEAST_ROOM_BYTES = 32 << 10
+# The index of its log is memory that all who use a file share (https://sqlite.org/walformat.html).
+_NOT_SHARED = sqlite3.SQLITE_IOERR_SHMMAP
 _FILE = "fathom_file"
 # What a run is saved into.
 _NUMBERED = ("experiments", "steps", "runs", "overrides")
@@ -334,8 +336,16 @@ class Database:
                 "end it, or name another store with --store"
             )
         is_gone = code == sqlite3.SQLITE_CANTOPEN and not Path(self.name).exists()
-        other = StoreError(f"the store {self.name} cannot be used: {words}")
-        return no_store(self.name) if is_gone else other
+        return no_store(self.name) if is_gone else self._unusable(error, words)
+
+    def _unusable(self, error: BaseException | None, words: str) -> StoreError:
+        if getattr(error, "sqlite_errorcode", 0) != _NOT_SHARED:
+            return StoreError(f"the store {self.name} cannot be used: {words}")
+        return StoreError(
+            f"the store {self.name} lies on a file system that does not share memory between "
+            f"programs ({words}), as network file systems may not: put it on a local one, and "
+            "name it there with --store"
+        )
 
 
 def _lacks_its_experiment(error: BaseException | None) -> bool:
