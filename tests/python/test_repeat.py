@@ -16,7 +16,7 @@ from fathom import experiments
 from fathom.cli import main
 from fathom.experiments import repeat as _repeat
 from fathom.experiments.compare.saved import compare_runs, parse_condition, pilot_of
-from fathom.experiments.repeat import RepeatPolicy, repeat
+from fathom.experiments.repeat import RepeatPolicy, repeat, resume_repeat
 from fathom.metrics import interval_series, metric_column
 from fathom.runners import measure as _measure
 from fathom.store import Store
@@ -116,6 +116,30 @@ def test_a_failure_ends_it_and_what_was_done_is_kept(
     experiment = store.experiments.get(found.experiment_id)
     assert (experiment.state, experiment.run_count) == ("failed", 3)
     assert len(found.run_ids) == 2
+
+
+def test_a_run_that_an_event_ended_was_a_damaged_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``-yp`` ends one run of a repetition: "is damaged, or of another version (KeyError: 2)"."""
+    device = Device(spread=0.001)
+
+    def ended_at_3(*_any: object, **_more: object) -> fathom.Result:
+        raw = json.loads(json.dumps(dict(device.run([]).raw)))
+        if device.runs == 3:
+            raw["request"]["profile"]["events"] = {"stop": "enough"}
+            raw["time_spans"][0]["outcome"] = "interrupted"
+        return fathom.Result.from_json(json.dumps(raw))
+
+    monkeypatch.setattr(_measure, "run_kept", ended_at_3)
+    policy = RepeatPolicy(pilot=10, most=10)
+    found = repeat(store, ["-ypenough", "x.dat"], policy)
+    assert found.failure == "the event enough (-yp) ended it before its time"
+    assert [run.outcome for run in store.runs.list()] == ["interrupted", "complete", "complete"]
+    resumed = resume_repeat(store, found.experiment_id)
+    assert resumed.failure is None
+    assert len(resumed.run_ids) == 10
+    assert 3 not in resumed.run_ids
 
 
 @pytest.mark.parametrize(

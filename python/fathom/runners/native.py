@@ -70,9 +70,22 @@ class NativeRunner:
             on_event=self._on_event,
             permission=self._permission,
         )
-        if found.failure is not None:
-            return RunOutcome(found.run_id, None, found.failure, found.result)
-        return RunOutcome(found.run_id, stored_figures(found.result), None, found.result)
+        failure = found.failure or _cut_short(found.result)
+        figures = stored_figures(found.result) if failure is None else None
+        return RunOutcome(found.run_id, figures, failure, found.result)
+
+
+def _cut_short(result: Result) -> str | None:
+    """Say that a run ended before its time, if it did: its figures are of another length.
+
+    Ctrl-C ends an experiment, too, and raises; an event that the load names (``-yp``) does not.
+    """
+    profile = result.raw["request"]["profile"]
+    ended = [span for span in result.time_spans if span.complete]
+    if len(ended) == len(profile["time_spans"]):
+        return None
+    event = (profile.get("events") or {}).get("stop")
+    return f"the event {event} (-yp) ended it before its time" if event else "it ended too early"
 
 
 def stored_figures(result: Result) -> Figures:
