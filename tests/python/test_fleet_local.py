@@ -29,6 +29,7 @@ from fathom.fleet.link import HostLink
 from fathom.fleet.measuring import Measuring
 from fathom.fleet.runner import FleetRunner
 from fathom.handle import RunHandle
+from fathom.runners.measure import Measured
 from fathom.store import Store
 from support import undisturbed
 
@@ -87,6 +88,22 @@ def test_what_a_fleet_measured_is_the_sum_of_its_hosts(fleet: FleetRunner, tmp_p
     assert latency is not None
     assert latency.buckets == dict(sorted(counted.items()))
     assert "{host}-{index}.dat" in result.command_line
+
+
+def test_a_run_of_a_fleet_that_an_event_ended_was_a_whole_one(
+    fleet: FleetRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = dict(fleet.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).result.raw)
+    assert fleet.run([*LOAD, f"{tmp_path}/{{host}}.dat"]).failure is None
+    raw["time_spans"] = [{**raw["time_spans"][0], "outcome": "interrupted"}]
+    events = {"stop": "enough"}
+    profile = {**raw["request"]["profile"], "events": events}
+    raw["request"] = {**raw["request"], "profile": profile}
+    ended = Measured(7, fathom.Result.from_data(raw), None)
+    monkeypatch.setattr(FleetRunner, "measure", lambda *_any, **_more: ended)
+    found = fleet.run([*LOAD, "-ypenough", f"{tmp_path}/{{host}}.dat"])
+    assert found.figures is None
+    assert found.failure == "the event enough (-yp) ended it before its time"
 
 
 def test_what_hosts_share_is_split_unless_it_may_overlap(

@@ -22,7 +22,7 @@ from fathom.fleet.outcome import merged
 from fathom.fleet.running import Job
 from fathom.fleet.session import FleetSession
 from fathom.runners.measure import Measured, noted_override
-from fathom.runners.native import stored_figures
+from fathom.runners.native import cut_short, stored_figures
 from fathom.runners.runner import RunOutcome
 from fathom.runners.saving import save_run
 
@@ -140,8 +140,9 @@ class FleetRunner:
     ) -> RunOutcome:
         """Run and save; see ``Runner.run``."""
         found = self.measure(arguments, label=label, experiment_id=experiment_id, step_id=step_id)
-        figures = None if found.failure is not None else stored_figures(found.result)
-        return RunOutcome(found.run_id, figures, found.failure, found.result)
+        failure = found.failure or cut_short(found.result)
+        figures = None if failure is not None else stored_figures(found.result)
+        return RunOutcome(found.run_id, figures, failure, found.result)
 
     def explain(self, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what each host says of a run, by its name; nothing is written."""

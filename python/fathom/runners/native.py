@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fathom.result import Direction, Result
     from fathom.store import Store
 
-__all__ = ["OWN_TOOL", "NativeRunner", "stored_figures"]
+__all__ = ["OWN_TOOL", "NativeRunner", "cut_short", "stored_figures"]
 
 OWN_TOOL = "Fathom diskspd"
 """The name in our own results."""
@@ -70,12 +70,12 @@ class NativeRunner:
             on_event=self._on_event,
             permission=self._permission,
         )
-        failure = found.failure or _cut_short(found.result)
+        failure = found.failure or cut_short(found.result)
         figures = stored_figures(found.result) if failure is None else None
         return RunOutcome(found.run_id, figures, failure, found.result)
 
 
-def _cut_short(result: Result) -> str | None:
+def cut_short(result: Result) -> str | None:
     """Say that a run ended before its time, if it did: its figures are of another length.
 
     Ctrl-C ends an experiment, too, and raises; an event that the load names (``-yp``) does not.
