@@ -44,7 +44,7 @@ pub fn wait<T: Send + 'static>(
         supervise(limit_ns, &look, &|_| {}, move |_, sink| {
             let enter = |doing: &str| {
                 doing.clone_into(&mut at.lock().unwrap_or_else(PoisonError::into_inner));
-                sink(Event::Entered(doing.to_owned()));
+                sink(Event::Entered(doing.to_owned().into()));
             };
             within(sink, first, || work(&enter))
         })

@@ -17,6 +17,7 @@ use fathom_sys::clock::now_ns;
 
 use crate::measure::{Event, EventSink};
 use crate::result::sentence;
+use crate::storage::{Answering, Location, Served};
 use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
@@ -26,10 +27,60 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A look that comes later than this: the process did not run meanwhile, and neither did its work.
 const LATE_NS: u64 = 500_000_000;
 
-/// Does something that may never come back, and tells so before and after. What it does, as a clause such as
-/// ``look at '/a/b'``, is what the user reads if it does not.
-pub fn within<T>(sink: EventSink<'_>, doing: String, work: impl FnOnce() -> T) -> T {
-    sink(Event::Entered(doing));
+/// What is done that may never come back, and of whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doing {
+    /// As a clause such as ``look at '/a/b'``: it is what the user reads if it does not come back.
+    what: String,
+    /// The server that is asked, by its name or number and its port; absent if it is the kernel of this host.
+    server: Option<String>,
+}
+
+impl Doing {
+    /// Something that is asked of what has a location.
+    pub(crate) fn at(location: &Location, what: String) -> Self {
+        Self { what, server: location.served().map(Served::server) }
+    }
+
+    /// What a server is asked for, if it is one.
+    pub(crate) fn with(server: Option<String>, what: String) -> Self {
+        Self { what, server }
+    }
+
+    /// Who does not come back, and since when.
+    fn unfinished(&self, waited_ns: u64) -> String {
+        let now = jiff::Timestamp::now();
+        let since = now.saturating_sub(Duration::from_nanos(waited_ns)).unwrap_or(now);
+        let since = since.strftime("%Y-%m-%dT%H:%M:%SZ");
+        let (what, seconds) = (&self.what, waited_ns as f64 / NANOS_PER_SEC as f64);
+        match &self.server {
+            None => format!(
+                "cannot {what}: the kernel has not come back from it since {since}, for {seconds:.1} s"
+            ),
+            Some(server) => format!(
+                "cannot {what}: the server {server} answers slowly or not at all, since {since}, for \
+                 {seconds:.1} s"
+            ),
+        }
+    }
+
+    /// What to do about it.
+    fn remedy(&self) -> String {
+        let who = if self.server.is_some() { Answering::Servers } else { Answering::Kernel };
+        format!("{}, or wait longer with --io-timeout", who.look_at())
+    }
+}
+
+impl From<String> for Doing {
+    /// Something that is asked of the kernel of this host.
+    fn from(what: String) -> Self {
+        Self { what, server: None }
+    }
+}
+
+/// Does something that may never come back, and tells so before and after.
+pub fn within<T>(sink: EventSink<'_>, doing: impl Into<Doing>, work: impl FnOnce() -> T) -> T {
+    sink(Event::Entered(doing.into()));
     let done = work();
     sink(Event::Left);
     done
@@ -40,8 +91,8 @@ pub fn within<T>(sink: EventSink<'_>, doing: String, work: impl FnOnce() -> T) -
 pub enum TimedOut {
     /// It waits for something that does not come back.
     Stuck {
-        /// What it does, as a clause.
-        doing: String,
+        /// What it does.
+        doing: Doing,
         /// For how long.
         waited_ns: u64,
         /// The file that it was filling, if any: its name, and bytes written of how many.
@@ -53,21 +104,13 @@ pub enum TimedOut {
 
 impl TimedOut {
     /// What happened, and what to do about it, as clauses.
-    pub fn clauses(&self) -> (String, &'static str) {
+    pub fn clauses(&self) -> (String, String) {
         match self {
-            Self::Stuck { doing, waited_ns, .. } => {
-                let now = jiff::Timestamp::now();
-                let since = now.saturating_sub(Duration::from_nanos(*waited_ns)).unwrap_or(now);
-                let since = since.strftime("%Y-%m-%dT%H:%M:%SZ");
-                let seconds = *waited_ns as f64 / NANOS_PER_SEC as f64;
-                let what = format!(
-                    "cannot {doing}: the kernel has not come back from it since {since}, for {seconds:.1} s"
-                );
-                (what, "look at the kernel's log, or wait longer with --io-timeout")
-            }
+            Self::Stuck { doing, waited_ns, .. } => (doing.unfinished(*waited_ns), doing.remedy()),
             Self::NoThread(error) => (
                 format!("cannot start the thread of the run: {error}"),
-                "raise the limit of processes (ulimit -u, pids.max of the control group)",
+                "raise the limit of processes (ulimit -u, pids.max of the control group)"
+                    .to_owned(),
             ),
         }
     }
@@ -87,7 +130,7 @@ impl fmt::Display for TimedOut {
                 }
                 Ok(())
             }
-            Self::NoThread(_) => write!(out, "{what}. {}", sentence(remedy)),
+            Self::NoThread(_) => write!(out, "{what}. {}", sentence(&remedy)),
         }
     }
 }
@@ -187,7 +230,7 @@ struct Watch {
     /// When it was to end.
     ended_ns: Option<u64>,
     /// What it has entered and not left, and its last sign of life.
-    entered: Option<(String, u64)>,
+    entered: Option<(Doing, u64)>,
     /// The file that is being filled, and how far that has come.
     filling: Option<(String, u64, u64)>,
 }
@@ -278,6 +321,20 @@ mod tests {
         assert_eq!(told.iter().collect::<Vec<_>>(), ["came back"]);
     }
 
+    /// An NBD server that took 5 s for each answer, and one was sent to the kernel's log.
+    #[test]
+    fn a_server_that_does_not_answer_was_taken_for_this_kernel() {
+        let location = Location::named("nbd://[::1]:10810/it", Duration::from_secs(1));
+        let doing = Doing::at(&location, "look at 'it'".to_owned());
+        let stuck = TimedOut::Stuck { doing, waited_ns: 12 * NANOS_PER_SEC, unfinished: None };
+        let words = stuck.to_string();
+        let server = if cfg!(feature = "net") { "server [::1]:10810" } else { "server nbd://" };
+        for part in ["cannot look at 'it': ", server, "for 12.0 s", "its log", "--io-timeout"] {
+            assert!(words.contains(part), "{words}");
+        }
+        assert!(!words.contains("kernel"), "{words}");
+    }
+
     #[test]
     fn a_wish_to_end_is_passed_on_even_though_nothing_happens() {
         let done = supervise(None, &|_| true, &|_| {}, |halt, _| {
@@ -303,7 +360,7 @@ mod tests {
         let limit_ns = Some(100 * NANOS_PER_SEC);
         let mut watch = Watch { limit_ns, ended_ns: None, entered: None, filling: None };
         assert!(watch.stuck(at(1_000)).is_none(), "it is not in anything");
-        watch.follow(&Event::Entered("look".to_owned()), at(0));
+        watch.follow(&Event::Entered("look".to_owned().into()), at(0));
         assert!(watch.stuck(at(99)).is_none());
         watch.follow(&Event::Progress, at(50));
         assert!(watch.stuck(at(149)).is_none());
@@ -312,7 +369,7 @@ mod tests {
         assert!(watch.stuck(at(114)).is_none());
         assert!(watch.stuck(at(115)).is_some());
         // What begins after the wish has its time, too.
-        watch.follow(&Event::Entered("remove".to_owned()), at(120));
+        watch.follow(&Event::Entered("remove".to_owned().into()), at(120));
         assert!(watch.stuck(at(124)).is_none());
         assert!(watch.stuck(at(125)).is_some());
         watch.limit_ns = None;
@@ -329,7 +386,7 @@ mod tests {
         let limit_ns = Some(10 * NANOS_PER_SEC);
         let mut watch = Watch { limit_ns, ended_ns: None, entered: None, filling: None };
         watch.forgive(at(0), at(1));
-        watch.follow(&Event::Entered("look".to_owned()), at(1));
+        watch.follow(&Event::Entered("look".to_owned().into()), at(1));
         watch.forgive(at(1), at(1) + LATE_NS - 1);
         watch.forgive(at(2), at(62));
         assert!(watch.stuck(at(70)).is_none());

@@ -32,6 +32,7 @@ use crate::measure::{
 };
 use crate::network::ConnectionUse;
 use crate::plan::{SpanPlan, ThreadPlan};
+use crate::storage::Answering;
 use crate::supervise::ENDED_PATIENCE_NS;
 use crate::verify::Tables;
 use shared::{Leaving, Report, Shared};
@@ -182,10 +183,12 @@ impl<'a> Coordinator<'a> {
                     let limit_ns = self.patience_ns();
                     if RealClock.now_ns() - began_ns >= limit_ns {
                         let seconds = limit_ns / 1_000_000_000;
+                        let targets = &self.shared.plan.targets;
+                        let who = Answering::of(targets.iter().map(|one| &one.location));
                         let words = format!(
                             "{waiting} threads were not ready after {seconds} s: opening a target, or \
-                             making the buffers, does not end. Look at the kernel's log, or wait longer \
-                             with --io-timeout"
+                             making the buffers, does not end: {}, or wait longer with --io-timeout",
+                            who.look_at()
                         );
                         return failure.or(Some(Failure::new(Kind::TimedOut, words)));
                     }

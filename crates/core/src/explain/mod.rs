@@ -19,7 +19,8 @@ use crate::prepare::{self, Created};
 use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, patience_ns, resolved};
-use crate::supervise::{supervise, within};
+use crate::storage::Location;
+use crate::supervise::{Doing, supervise, within};
 use crate::verify::table::foresee;
 pub use amount::WriteAmount;
 
@@ -157,7 +158,7 @@ fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
     let targets = spans.clone().flat_map(|span| {
         let told = |(index, target): (usize, &TargetPlan)| {
             let look = || target_of(span, index, (target, &judgement, &labels));
-            within(sink, looking(target.path()), look)
+            within(sink, looking(&target.location), look)
         };
         span.targets.iter().enumerate().map(told).collect::<Vec<_>>()
     });
@@ -176,8 +177,8 @@ fn explained(job: &Job, sink: EventSink<'_>) -> Result<Explanation, Unfit> {
     })
 }
 
-fn looking(path: &Path) -> String {
-    format!("look at '{}'", path.display())
+fn looking(location: &Location) -> Doing {
+    Doing::at(location, format!("look at '{}'", location.path().display()))
 }
 
 /// What becomes of the journal of the verification, if there is one.
@@ -194,7 +195,7 @@ fn journal(plan: &Plan, judgement: &Judgement, sink: EventSink<'_>) -> Result<Jo
     if let Some(refusal) = &judgement.journal {
         return Ok(refused(refusal.to_string()));
     }
-    match within(sink, looking(&verify.journal), || foresee(verify)) {
+    match within(sink, looking(&Location::here(&verify.journal)), || foresee(verify)) {
         Ok(replaces) => {
             let words = format!(
                 "The journal '{}' takes the place of that of an earlier run, which has ended.",
@@ -225,7 +226,7 @@ fn file_to_make(
     judgement: &Judgement,
     sink: EventSink<'_>,
 ) -> FileToMake {
-    let fate = match within(sink, looking(file.path()), || file.location.storage().fate(file)) {
+    let fate = match within(sink, looking(&file.location), || file.location.storage().fate(file)) {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
         // What cannot be looked at is refused by the guard.

@@ -6,7 +6,7 @@ use super::{DeviceLabel, Finding, Guard};
 use crate::network;
 use crate::prepare::served;
 use crate::storage::Served;
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 
 impl Guard<'_> {
     /// What speaks against writing to what another host serves.
@@ -35,7 +35,8 @@ impl Guard<'_> {
             return if is_granted { None } else { self.look_at_file(served, label, is_allowed) };
         }
         if !self.may_overwrite() {
-            let doing = format!("look at what '{}' holds", path.display());
+            let what = format!("look at what '{}' holds", path.display());
+            let doing = Doing::with(Some(served.server()), what);
             match within(self.sink, doing, || network::content(path, served.plan.timeout)) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
@@ -59,7 +60,8 @@ impl Guard<'_> {
             Err(why) => return Some(Finding::Unreadable(why.message)),
         };
         found.theirs()?;
-        let doing = format!("look at what '{}' holds", path.display());
+        let what = format!("look at what '{}' holds", path.display());
+        let doing = Doing::with(Some(of.server()), what);
         let name = within(self.sink, doing, || served::name(found, path, timeout));
         if self.may_overwrite() {
             return Some(Finding::ServedFileNeedsLeave(name, label));

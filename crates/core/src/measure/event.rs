@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LatencyHistogram;
 use crate::errors::Kind;
+use crate::supervise::Doing;
 
 /// A phase of a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,9 +90,10 @@ pub enum Event {
         code: Option<String>,
     },
     /// The run waits for a target from now on, outside the load; for what, as a clause such as
-    /// ``look at 'a'``. It is reported to whoever supervises the run, and goes no further.
+    /// ``look at 'a'``. It is reported to whoever supervises the run, and goes no further. What is entered
+    /// again gives a sign of life.
     #[serde(skip)]
-    Entered(String),
+    Entered(Doing),
     /// What was entered has come back.
     #[serde(skip)]
     Left,

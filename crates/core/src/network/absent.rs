@@ -22,6 +22,11 @@ fn refused<T>() -> Result<T, Failure> {
     Err(Failure::new(Kind::Unsupported, WORDS))
 }
 
+/// The server of an address.
+pub(crate) fn server(_: &Path) -> Option<String> {
+    None
+}
+
 /// Uses the credentials of a file.
 pub(crate) fn use_credentials(file: Option<&Path>) -> Result<(), Failure> {
     if file.is_some() { refused() } else { Ok(()) }
@@ -57,7 +62,11 @@ pub(crate) fn name(_: &Path, _: Duration, _: u64) -> Result<Option<String>, Fail
 }
 
 /// The shortest round trip.
-pub(crate) fn floor(_: &Path, _: Duration) -> Result<RoundTrip, Failure> {
+pub(crate) fn floor(
+    _: &Path,
+    _: Duration,
+    _: &dyn Fn() -> bool,
+) -> Result<Option<RoundTrip>, Failure> {
     refused()
 }
 

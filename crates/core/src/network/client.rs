@@ -49,6 +49,11 @@ pub(super) fn address_of(path: &Path) -> Result<Address, Failure> {
     parsed.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))
 }
 
+/// The server of an address, as messages name it; nothing if it is none.
+pub(crate) fn server(path: &Path) -> Option<String> {
+    address_of(path).ok().map(|address| address.server())
+}
+
 /// A connection; `timeout` is for making it.
 pub(crate) fn connect(
     path: &Path,
@@ -202,10 +207,15 @@ fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64)
     Ok((copy, size_bytes))
 }
 
-/// The shortest round trip that the protocol has.
-pub(crate) fn floor(path: &Path, timeout: Duration) -> Result<RoundTrip, Failure> {
+/// The shortest round trip that the protocol has; nothing if it is to end before one was measured. Before each
+/// one it is asked whether it `goes_on`.
+pub(crate) fn floor(
+    path: &Path,
+    timeout: Duration,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<RoundTrip>, Failure> {
     let mut connection = connect(path, timeout, Opening::default())?;
-    let found = super::floor::measure(&mut connection)?;
+    let found = super::floor::measure(&mut connection, goes_on)?;
     connection.close();
     Ok(found)
 }

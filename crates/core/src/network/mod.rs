@@ -16,7 +16,7 @@ pub(crate) use client::ServedFile;
 #[cfg(feature = "net")]
 pub(crate) use client::connect_lasting;
 pub(crate) use client::{
-    Reader, UNRESOLVED, content, floor, look, name, obstacle, use_credentials,
+    Reader, UNRESOLVED, content, floor, look, name, obstacle, server, use_credentials,
 };
 pub use client::{check_credentials, log_in, login_wanted};
 pub(crate) use facts::Looking;

@@ -20,7 +20,7 @@ use crate::network::{RemoteFacts, RemotePlan};
 use crate::request::{Caching, Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 use crate::storage::{Facts, Location};
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 use crate::tree::Tree;
 
 /// Which of the kernel's asynchronous interfaces work here; where one does not, why, in words.
@@ -114,10 +114,13 @@ impl HostFacts {
         let is_numbered = |target: &Target| target.path.disk_number().is_some();
         self.disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
         for target in targets() {
-            let doing = format!("look at '{}'", target.path);
+            let doing = || {
+                let location = Location::named(target.path.as_str(), Duration::ZERO);
+                Doing::at(&location, format!("look at '{}'", target.path))
+            };
             let name = target.path.to_string();
             if !self.targets.contains_key(&name) {
-                let found = within(sink, doing, || look(target, profile, &self.disks));
+                let found = within(sink, doing(), || look(target, profile, &self.disks));
                 self.targets.insert(name, found);
             }
             if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {

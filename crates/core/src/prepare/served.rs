@@ -21,7 +21,7 @@ use crate::errors::{Failure, Kind};
 use crate::measure::{Event, EventSink};
 use crate::network::{self, ServedFile};
 use crate::plan::FilePlan;
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 
 /// What a server has is read again up to so many bytes before it is removed or emptied.
 const LOOKED_BYTES_MAX: u64 = 256 << 20;
@@ -36,7 +36,8 @@ struct Told<'a> {
 impl Data for Told<'_> {
     fn read_at(&self, into: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
         let doing = format!("look at what '{}' holds", self.name);
-        within(self.sink, doing, || self.file.read_at(into, offset_bytes))
+        let server = network::server(Path::new(&self.name));
+        within(self.sink, Doing::with(server, doing), || self.file.read_at(into, offset_bytes))
     }
 
     fn data_after(&self, range: Range<u64>) -> io::Result<Option<Range<u64>>> {

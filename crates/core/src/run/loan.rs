@@ -9,7 +9,7 @@ use crate::measure::{Ending, SpanMeasurements};
 use crate::plan::{Plan, SpanPlan};
 use crate::prepare::Entrusted;
 use crate::request::{Job, StopRules};
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 
 /// The permission to write what a job writes, in the hands of another program. The claims on block devices
 /// and the hold on files last until this is dropped.
@@ -60,7 +60,9 @@ impl Runner<'_> {
         let opened = span.targets.iter().try_for_each(|target| {
             let doing = format!("open '{}'", target.path().display());
             let storage = target.location.storage();
-            within(self.sink, doing, || storage.try_open(target, &self.checked))
+            within(self.sink, Doing::at(&target.location, doing), || {
+                storage.try_open(target, &self.checked)
+            })
         });
         let ending = match opened {
             Ok(()) => Ending::Complete,

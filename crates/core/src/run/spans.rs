@@ -18,7 +18,7 @@ use crate::prepare::{Created, Marks};
 use crate::request::Job;
 use crate::result::warnings;
 use crate::storage::contract::Creation;
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 use crate::verify::Tables;
 
 pub(super) struct Runner<'a> {
@@ -98,7 +98,8 @@ impl Runner<'_> {
             let (permission, tables) = (&self.job.permission, self.tables);
             let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
             let mut with = Creation { permission, checked, marks: self.marks, stop, sink };
-            let created = within(sink, format!("create the file '{path}'"), || {
+            let doing = Doing::at(&file.location, format!("create the file '{path}'"));
+            let created = within(sink, doing, || {
                 let created = file.location.storage().create(file, &mut with)?;
                 made.extend((created != Created::Kept).then(|| file.path().to_owned()));
                 if let Some(tables) = tables.filter(|_| created != Created::Kept) {
@@ -178,7 +179,7 @@ impl Runner<'_> {
     fn round_trips(&self, span: &SpanPlan) -> Vec<Option<RoundTrip>> {
         let measure = |target: &TargetPlan| {
             let location = Some(&target.location).filter(|_| !self.job.is_lent)?;
-            location.storage().round_trip(&target.name, self.sink)
+            location.storage().round_trip(&target.name, (self.stop, self.sink))
         };
         span.targets.iter().map(measure).collect()
     }

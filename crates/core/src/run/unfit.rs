@@ -35,7 +35,7 @@ impl Unfit {
     /// A look at a target was left alone.
     pub(crate) fn hanging(timed_out: &TimedOut) -> Self {
         let (message, remedy) = timed_out.clauses();
-        let (class, kind, remedy) = (ErrorClass::Target, Kind::TimedOut, remedy.to_owned());
+        let (class, kind) = (ErrorClass::Target, Kind::TimedOut);
         let errors = ResolveErrors(vec![ResolveError { class, kind, message, remedy }]);
         Self { errors, refusals: Vec::new() }
     }

@@ -83,8 +83,8 @@ pub(crate) trait Storage {
     fn try_open(&self, target: &TargetPlan, checked: &Checked) -> Result<(), Failure>;
 
     /// The shortest time that a request to a server and back takes; nothing where none lies between, or if it
-    /// could not be measured.
-    fn round_trip(&self, name: &str, sink: EventSink<'_>) -> Option<RoundTrip>;
+    /// could not be measured. It ends when `stop` turns true.
+    fn round_trip(&self, name: &str, with: (&AtomicBool, EventSink<'_>)) -> Option<RoundTrip>;
 
     /// Removes the file that this run has made, unless it holds somebody's data by now or another one has
     /// taken its place.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::device;
@@ -70,7 +71,7 @@ impl Storage for Local {
         setup::open(target, checked).map(drop).map_err(Failure::from)
     }
 
-    fn round_trip(&self, _name: &str, _sink: EventSink<'_>) -> Option<RoundTrip> {
+    fn round_trip(&self, _name: &str, _with: (&AtomicBool, EventSink<'_>)) -> Option<RoundTrip> {
         None
     }
 

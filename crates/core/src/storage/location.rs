@@ -9,7 +9,7 @@ use fathom_sys::device::Disk;
 use super::contract::Storage;
 use super::{Remote, Target};
 use crate::errors::{Failure, Kind};
-use crate::network::RemotePlan;
+use crate::network::{self, RemotePlan};
 
 /// Where a target or a file lies. What a run needs of it besides the load, its `Storage` does: see
 /// `contract.rs`.
@@ -42,6 +42,12 @@ impl Served {
     #[must_use]
     pub fn path(&self) -> &Path {
         Path::new(&self.remote.address)
+    }
+
+    /// The server, by its name or number and its port.
+    #[must_use]
+    pub fn server(&self) -> String {
+        network::server(self.path()).unwrap_or_else(|| self.remote.address.clone())
     }
 }
 

@@ -1,14 +1,16 @@
 //! Storage that another host serves, by the clients of [`crate::network`].
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::Served;
 use super::contract::{Creation, Facts, Source, Storage};
 use crate::errors::Failure;
 use crate::guard::{Checked, DeviceLabel, Finding, Guard};
-use crate::measure::EventSink;
+use crate::measure::{Event, EventSink};
 use crate::network::{self, Looking, Reader, RoundTrip};
 use crate::plan::{FilePlan, TargetPlan};
 use crate::prepare::{Created, PrepareError, served};
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 use crate::verify::Origin;
 
 impl Served {
@@ -72,9 +74,20 @@ impl Storage for Served {
         Reader::open(self.path(), self.plan.timeout).map(drop)
     }
 
-    fn round_trip(&self, name: &str, sink: EventSink<'_>) -> Option<RoundTrip> {
-        let doing = format!("measure the round trip to '{name}'");
-        within(sink, doing, || network::floor(self.path(), self.plan.timeout)).ok()
+    fn round_trip(
+        &self,
+        name: &str,
+        (stop, sink): (&AtomicBool, EventSink<'_>),
+    ) -> Option<RoundTrip> {
+        let what = format!("measure the round trip to '{name}'");
+        let doing = Doing::with(Some(self.server()), what);
+        let goes_on = || {
+            // A sign of life: each one may take seconds.
+            sink(Event::Entered(doing.clone()));
+            !stop.load(Ordering::Relaxed)
+        };
+        let measure = || network::floor(self.path(), self.plan.timeout, &goes_on);
+        within(sink, doing.clone(), measure).ok().flatten()
     }
 
     fn remove_made(&self, checked: &Checked, sink: EventSink<'_>) -> Result<(), Failure> {

@@ -99,7 +99,7 @@ fn a_file_of_this_host_is_made_read_and_removed() {
     assert_eq!(read(storage), Ok(SIZE_BYTES));
     assert!(storage.origin(true).is_some_and(|Origin { is_whole, .. }| is_whole));
     assert_eq!(storage.try_open(&target_at(&place), &checked), Ok(()));
-    assert_eq!(storage.round_trip("t.dat", &|_| {}), None);
+    assert_eq!(storage.round_trip("t.dat", (&AtomicBool::new(false), &|_| {})), None);
     assert_eq!(storage.remove_made(&Checked::default(), &|_| {}), Ok(()));
     assert_eq!(kind(), PathKind::File, "another run has made it");
     assert_eq!(storage.remove_made(&checked, &|_| {}), Ok(()));
@@ -145,7 +145,7 @@ fn a_server_that_nobody_answers_for_fails_in_each_verb_with_one_kind() {
         assert_eq!(kinds, [Err(wanted); 5], "{place:?}");
         let stays = storage.remove_made(&checked, &|_| {}).expect_err("it cannot be looked at");
         assert!(stays.message.contains("Remove it by hand"), "{stays}");
-        assert_eq!(storage.round_trip("it", &|_| {}), None);
+        assert_eq!(storage.round_trip("it", (&AtomicBool::new(false), &|_| {})), None);
         assert_eq!(storage.origin(true), None);
     }
 }

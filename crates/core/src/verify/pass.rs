@@ -23,7 +23,7 @@ use crate::plan::resolve::remedy_of_served;
 use crate::result::Verification;
 use crate::storage::contract::Source;
 use crate::storage::{Facts, Location, Target};
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 
 /// Bytes that are read at once, if blocks are not greater.
 const PIECE_BYTES: usize = 1 << 20;
@@ -190,11 +190,12 @@ pub fn run(
         let path = names.get(index).unwrap_or(&target.path);
         let name = names.get(index).unwrap_or(&target.name);
         let open = || Reading::new(&journal, index, name, path);
-        readings.push(within(sink, format!("open '{name}'"), open)?);
+        let doing = Doing::at(&Location::named(path, CONNECT_WITHIN), format!("open '{name}'"));
+        readings.push(within(sink, doing, open)?);
     }
     for mut reading in readings {
         findings.of().push(reading.found(None));
-        let doing = format!("verify '{}'", reading.name);
+        let doing = Doing::at(&reading.location, format!("verify '{}'", reading.name));
         let outcome = within(sink, doing, || reading.run(stop, sink, findings));
         reading.enter(findings, outcome.err());
     }

@@ -20,7 +20,7 @@ use super::word;
 use crate::measure::{Event, EventSink};
 use crate::plan::{VerifyPlan, VerifyTarget};
 use crate::storage::Location;
-use crate::supervise::within;
+use crate::supervise::{Doing, within};
 
 /// The windows of a run.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Tables {
         let doing = format!("make the journal '{}'", plan.journal.display());
         let go_on = || {
             // A sign of life: a large journal takes its time.
-            sink(Event::Entered(doing.clone()));
+            sink(Event::Entered(doing.clone().into()));
             !stop.load(Ordering::Relaxed)
         };
         let words = within(sink, doing.clone(), || {
@@ -100,7 +100,9 @@ impl Tables {
         let tables = Self { seed, words, targets: entries(&plan.targets), journal };
         for target in &plan.targets {
             let doing = format!("look at what '{}' holds", target.name);
-            within(sink, doing, || tables.learn(&target.location, false));
+            within(sink, Doing::at(&target.location, doing), || {
+                tables.learn(&target.location, false);
+            });
         }
         Ok(Some(tables))
     }

@@ -6,6 +6,7 @@ use super::super::worker::WorkerOutcome;
 use super::shared::Shared;
 use crate::measure::{OutstandingIo, STRETCH_NS_MIN, keep_longest};
 use crate::plan::{TargetPlan, ThreadPlan};
+use crate::storage::Answering;
 use crate::supervise::ENDED_PATIENCE_NS;
 use crate::units::NANOS_PER_SEC;
 
@@ -163,15 +164,11 @@ pub(super) fn describe(target: &TargetPlan, ios: &[&OutstandingIo]) -> Option<St
     let (thread, count) = (oldest.thread, ios.len());
     let seconds = oldest.waited_ns as f64 / NANOS_PER_SEC as f64;
     let name = &target.name;
-    let place = if target.location.served().is_some() {
-        "server and the way to it"
-    } else {
-        "kernel's log"
-    };
+    let look = Answering::of([&target.location]).look_at();
     Some(format!(
         "thread {thread}: {count} I/Os to '{name}' have not come back; the oldest is a {} of {} bytes at \
-         offset {}, outstanding for {seconds:.1} s. The run was ended without them: look at the \
-         {place}, or wait longer with --io-timeout",
+         offset {}, outstanding for {seconds:.1} s. The run was ended without them: {look}, \
+         or wait longer with --io-timeout",
         oldest.operation, oldest.bytes, oldest.offset_bytes
     ))
 }

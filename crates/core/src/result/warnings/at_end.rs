@@ -9,7 +9,7 @@ use super::super::totals::{Kind, of_span};
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
 use super::causes::with_outside;
-use super::words::{are_served, count, quoted, ranges};
+use super::words::{answering, count, quoted, ranges};
 use crate::measure::InFlight;
 use crate::units::NANOS_PER_SEC;
 use slots::{Alike, OLD_NS, Part, Span};
@@ -146,14 +146,12 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
     let evidence = evidence(&found, &names) + &with_ages(seen, &found);
     let stalled: BTreeSet<u32> = found.stalled.iter().map(|part| part.target).collect();
     let targets = stalled.into_iter().filter_map(|one| seen.span.targets.get(one as usize));
-    let what = if are_served(targets) {
-        "the server or the way to it (its log)"
-    } else {
-        "the target (kernel log)"
-    };
+    let who = answering(targets);
     let remedy = format!(
-        "read their latencies as at least so long, find what stalls {what}, and measure for longer (-d), so \
-         that the stall ends within the measured time"
+        "read their latencies as at least so long, find what stalls {} ({}), and measure for longer (-d), so \
+         that the stall ends within the measured time",
+        who.suspect(),
+        who.traces(),
     );
     let (evidence, remedy) = if found.is_of_all() {
         with_outside(seen, found.at_end().age_ns_min, evidence, &remedy)

@@ -3,7 +3,7 @@
 
 use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Outcome, Warning, WarningKind};
-use super::words::{are_served, count};
+use super::words::{answering, count};
 use super::{Seen, at_end, faults};
 use crate::units::NANOS_PER_SEC;
 
@@ -44,39 +44,35 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         "no I/O completed in the {:.2} s of the measured time",
         seconds(seen.measured.measured_ns)
     );
-    let are_served = are_served(&seen.span.targets);
-    let mut remedy = if are_served {
-        "look whether the server and the way to it answer, or measure for longer (-d)"
-    } else {
-        "look whether the target answers (kernel log), or measure for longer (-d)"
-    };
+    let who = answering(&seen.span.targets);
+    let mut remedy = format!("{}, or measure for longer (-d)", who.look_whether_it_answers());
     if sum.errors > 0 {
         evidence.push_str(&format!("; {} failed", count(sum.errors, "I/O")));
         remedy = if full_ios(seen) == sum.errors {
-            "make room where the targets lie (a full file system or a thin volume)"
-        } else if are_served {
-            "look for the target's errors in the log of its server"
+            "make room where the targets lie (a full file system or a thin volume)".to_owned()
         } else {
-            "look for the target's errors in the kernel's log"
+            format!("look for the target's errors in {}", who.log())
         };
     } else if sum.short_ios > 0 {
         let short = count(sum.short_ios, "I/O");
         evidence.push_str(&format!("; {short} moved fewer bytes than were requested"));
-        remedy = "check that the target still has its size and that nobody else changes it";
+        let check = "check that the target still has its size and that nobody else changes it";
+        check.clone_into(&mut remedy);
     } else if sum.edges.at_end.ios > 0 {
         evidence.push_str(&format!("; {}", at_end::in_flight(&sum.edges.at_end, "I/O")));
         if sum.edges.at_end.ios >= MANY_IOS {
             evidence.push_str(
                 ", since a thread hands over all of its I/Os before it looks for the first",
             );
-            remedy = "ask for fewer outstanding I/Os (-o), or measure for longer (-d)";
+            "ask for fewer outstanding I/Os (-o), or measure for longer (-d)"
+                .clone_into(&mut remedy);
         }
     } else {
         evidence
             .push_str(", and none was in flight at its end: none was due, or no thread got to run");
-        remedy = "ask for a higher rate (-g), or measure for longer (-d)";
+        "ask for a higher rate (-g), or measure for longer (-d)".clone_into(&mut remedy);
     }
-    Some(seen.warning(WarningKind::NoIoCompleted, evidence, remedy.to_owned()))
+    Some(seen.warning(WarningKind::NoIoCompleted, evidence, remedy))
 }
 
 /// I/Os of the measured time that found no room, on all targets.

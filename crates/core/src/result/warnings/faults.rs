@@ -1,10 +1,11 @@
 //! What went wrong while measuring: failed and short I/O, a lesser backend, an early end.
 
 use super::super::{Outcome, Warning, WarningKind};
-use super::words::{are_served, count, grouped, list};
+use super::words::{answering, count, grouped, list};
 use super::{Counts, Seen};
 use crate::errors::Kind;
 use crate::plan::TargetPlan;
+use crate::storage::Answering;
 use crate::units::NANOS_PER_SEC;
 
 /// Doubts about one time span.
@@ -48,14 +49,15 @@ fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
             format!(", {} of them as there was no room left (ENOSPC)", grouped(full))
         },
     );
-    let remedy = if full == 0 && are_served([target]) {
-        "look for its errors in the log of its server, and repair or replace what that serves"
-    } else if full == 0 {
-        "look for the target's errors in the kernel's log, and repair or replace it"
+    let who = answering([target]);
+    let remedy = if full == 0 {
+        let it = if who == Answering::Servers { "what that serves" } else { "it" };
+        format!("look for the target's errors in {}, and repair or replace {it}", who.log())
     } else {
         "make room where it lies (a full file system or a thin volume), write the whole range once (-w100 -Zr), and run it again"
+            .to_owned()
     };
-    let warning = seen.warning(WarningKind::IoErrors, evidence, remedy.to_owned());
+    let warning = seen.warning(WarningKind::IoErrors, evidence, remedy);
     Some(seen.about(target, warning))
 }
 

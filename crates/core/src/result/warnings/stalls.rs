@@ -2,7 +2,7 @@
 
 use super::super::{Warning, WarningKind};
 use super::causes::{outside, with_outside};
-use super::words::{are_served, quoted};
+use super::words::{answering, quoted};
 use super::{Seen, at_end, number};
 use crate::beneath::Stall;
 use crate::plan::{Assignment, TargetPlan, ThreadPlan};
@@ -26,17 +26,13 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
         seconds(longest.from_ns),
         more(seen, &stalls),
     );
-    let is_served = if targets.is_empty() {
-        are_served(&seen.span.targets)
+    let who = if targets.is_empty() {
+        answering(&seen.span.targets)
     } else {
-        are_served(targets.iter().copied())
+        answering(targets.iter().copied())
     };
-    let mut remedy = if is_served {
-        "look for what stalled the server or the way to it at that time (its log, its other users)"
-    } else {
-        "look for what stalled the target at that time (kernel log, other users of the device)"
-    }
-    .to_owned();
+    let (suspect, traces, others) = (who.suspect(), who.traces(), who.others());
+    let mut remedy = format!("look for what stalled {suspect} at that time ({traces}, {others})");
     if !seen.span.measure_latency {
         remedy.push_str(", and measure with -L to see it in the latencies");
     }

@@ -1,6 +1,7 @@
 //! Numbers and names in sentences.
 
 use crate::plan::TargetPlan;
+use crate::storage::Answering;
 pub(super) use crate::units::percent;
 use crate::units::{GIB, KIB, MIB, TIB};
 
@@ -75,10 +76,9 @@ pub(super) fn either(remedies: &[String]) -> String {
     remedies.join(", or ")
 }
 
-/// Whether all of these targets are served by other hosts: then no log of this one tells what ails them.
-pub(super) fn are_served<'a>(targets: impl IntoIterator<Item = &'a TargetPlan>) -> bool {
-    let mut targets = targets.into_iter().peekable();
-    targets.peek().is_some() && targets.all(|one| one.location.served().is_some())
+/// Who answers for these targets.
+pub(super) fn answering<'a>(targets: impl IntoIterator<Item = &'a TargetPlan>) -> Answering {
+    Answering::of(targets.into_iter().map(|target| &target.location))
 }
 
 #[cfg(test)]

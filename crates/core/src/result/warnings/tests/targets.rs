@@ -396,3 +396,14 @@ fn what_a_server_fails_at_was_to_be_looked_for_in_the_log_of_this_kernel() {
     has(&found.remedy, &["log of its server"]);
     lacks(&found.remedy, "kernel");
 }
+
+/// Of a file and an export one was sent to the kernel's log alone.
+#[test]
+fn the_kernel_was_blamed_for_what_a_server_beside_a_file_may_have_stalled() {
+    let here = Case::new(1).target().clone();
+    let mut served = here.clone();
+    served.location = Location::named("nbd://localhost:10809/", std::time::Duration::from_secs(1));
+    let who = super::super::words::answering([&here, &served]);
+    has(who.look_whether_it_answers(), &["kernel log", "log of the server"]);
+    has(who.log(), &["kernel", "server"]);
+}
