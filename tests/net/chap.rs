@@ -86,6 +86,8 @@ fn a_target_has_to_prove_its_own_secret_where_the_credentials_hold_it() {
     server.account("anna", SECRET, &[]);
     let text = server.refusal(&both("array", OTHER));
     assert!(text.contains("refuses user or secret") || text.contains("gives no answer"), "{text}");
+    // User and secret are right, and they alone were blamed.
+    assert!(text.contains("target_password") || text.contains("gives no answer"), "{text}");
     server.account("array", OTHER, &["--outgoing"]);
     for name in ["array", ""] {
         let login = server.login(&both(name, OTHER));

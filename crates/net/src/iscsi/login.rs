@@ -125,9 +125,9 @@ impl Talk<'_> {
             Some(_) => "CHAP,None",
         };
         let user = chap.as_ref().map(|chap| chap.user().to_owned());
-        let refused = |fault| of_user(fault, user.as_deref());
         let introduction = introduction(address, methods);
         let is_mutual = chap.as_ref().is_some_and(|chap| chap.is_mutual());
+        let refused = |fault| of_user(fault, user.as_deref(), is_mutual);
         let first = self.ask(SECURITY, Some(OPERATIONAL), introduction);
         let mut answer = first.map_err(|fault| match fault.kind {
             FaultKind::Credentials if is_mutual => no_proof(),
@@ -242,12 +242,20 @@ fn wants_secret() -> Fault {
     Fault::new(FaultKind::Credentials, text)
 }
 
-/// A refused login in words: what is wrong if a secret was given, else that one is wanted.
-fn of_user(fault: Fault, user: Option<&str>) -> Fault {
+/// A refused login in words: what may be wrong if a secret was given, else that one is wanted. Servers refuse in
+/// the same way whom they cannot prove themselves to.
+fn of_user(fault: Fault, user: Option<&str>, is_mutual: bool) -> Fault {
     match user {
         Some(user) if fault.kind == FaultKind::Credentials && fault.text == wants_secret().text => {
             let user = shown(user);
-            let text = format!("logging in as '{user}': the server refuses user or secret (CHAP)");
+            let or = if is_mutual {
+                ", or has no secret of its own to prove itself with, as target_password in the credentials \
+                 wants it to"
+            } else {
+                ""
+            };
+            let text =
+                format!("logging in as '{user}': the server refuses user or secret (CHAP){or}");
             Fault { text, ..fault }
         }
         _ => fault,

@@ -38,6 +38,9 @@ pub(crate) fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'sta
         Kind::Busy => "try again when it is free",
         Kind::Unsupported => "have the server allow what is supported, or name another",
         Kind::Protocol => "correct the address, its port above all",
+        Kind::Disconnected => {
+            "look at the log of the server, which is there and ended the connection, or correct the address"
+        }
         Kind::TimedOut => {
             "look whether its server runs and answers, and at the way to it (its log, a firewall), or \
              correct the address"

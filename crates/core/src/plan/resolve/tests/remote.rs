@@ -142,6 +142,8 @@ fn what_to_do_about_a_server_fits_what_was_wrong() {
         (Kind::Invalid, None, "correct the address"),
         (Kind::Busy, None, "try again when it is free"),
         (Kind::Unreachable, None, "start its server"),
+        // One that closes a connection runs.
+        (Kind::Disconnected, None, "look at the log of the server"),
         // One that answers after 11 s has been started.
         (Kind::TimedOut, None, "look whether its server runs and answers"),
     ] {
