@@ -1,7 +1,7 @@
 //! Servers that fail while a load is under way.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::run::{Ran, run};
@@ -102,4 +102,35 @@ fn a_server_that_is_not_there_is_told_with_its_kind() {
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.result["failures"][0]["kind"], "unreachable", "{}", ran.errors);
     assert!(ran.errors.contains("start its server"), "{}", ran.errors);
+}
+
+/// Behind Ctrl-C while the round trip to a slow server was measured, the load still connected to it: a share
+/// with answers of 1.5 s kept the prompt for 9 s.
+#[test]
+fn a_run_that_was_ended_before_its_load_still_connected_for_it() {
+    if is_missing() {
+        return;
+    }
+    let server = Server::unix(
+        &["--filter=log", "--filter=delay"],
+        &["file", "{}/disk", "logfile={}/log", "rdelay=2"],
+    );
+    let logged = |what: &str| {
+        let text = fs::read_to_string(server.path("log")).unwrap_or_default();
+        text.lines().filter(|line| line.contains(what)).count()
+    };
+    let mut load = Command::new(env!("CARGO_BIN_EXE_diskspd"))
+        .args(["-d30", "-b4K", &server.address("").to_string()])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while logged(" Read ") == 0 {
+        assert!(load.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = load.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(load.wait().unwrap().code(), Some(130));
+    // One look at the target, and one for the round trip, which was begun and not repeated.
+    assert_eq!((logged(" Connect "), logged(" Read ")), (2, 1));
 }
