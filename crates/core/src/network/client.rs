@@ -207,8 +207,8 @@ fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64)
     Ok((copy, size_bytes))
 }
 
-/// The shortest round trip that the protocol has; nothing if it is to end before one was measured. Before each
-/// one it is asked whether it `goes_on`.
+/// The shortest round trip that the protocol has; nothing if it is to end before one was measured. Before
+/// each one it is asked whether it `goes_on`.
 pub(crate) fn floor(
     path: &Path,
     timeout: Duration,

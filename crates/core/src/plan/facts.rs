@@ -114,13 +114,14 @@ impl HostFacts {
         let is_numbered = |target: &Target| target.path.disk_number().is_some();
         self.disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
         for target in targets() {
-            let doing = || {
-                let location = Location::named(target.path.as_str(), Duration::ZERO);
-                Doing::at(&location, format!("look at '{}'", target.path))
+            let what = format!("look at '{}'", target.path);
+            let doing = match Location::of(&target.path, &self.disks, RemotePlan::default()) {
+                Ok(location) => Doing::at(&location, what),
+                Err(_) => what.into(),
             };
             let name = target.path.to_string();
             if !self.targets.contains_key(&name) {
-                let found = within(sink, doing(), || look(target, profile, &self.disks));
+                let found = within(sink, doing, || look(target, profile, &self.disks));
                 self.targets.insert(name, found);
             }
             if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {

@@ -242,8 +242,8 @@ fn wants_secret() -> Fault {
     Fault::new(FaultKind::Credentials, text)
 }
 
-/// A refused login in words: what may be wrong if a secret was given, else that one is wanted. Servers refuse in
-/// the same way whom they cannot prove themselves to.
+/// A refused login in words: what may be wrong if a secret was given, else that one is wanted. Servers refuse
+/// in the same way whom they cannot prove themselves to.
 fn of_user(fault: Fault, user: Option<&str>, is_mutual: bool) -> Fault {
     match user {
         Some(user) if fault.kind == FaultKind::Credentials && fault.text == wants_secret().text => {

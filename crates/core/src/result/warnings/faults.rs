@@ -23,6 +23,15 @@ fn interrupted(seen: &Seen) -> Option<Warning> {
     if seen.measured.outcome != Outcome::Interrupted {
         return None;
     }
+    let never = seen.measured.outstanding.len() as u64;
+    if seen.measured.measured_ns >= seen.span.measured_ns && never > 0 {
+        let evidence = format!(
+            "the measured time was over, and the run was ended without {} that had still not come back",
+            count(never, "I/O")
+        );
+        let remedy = "run it again once the target answers, before comparing it with other runs";
+        return Some(seen.warning(WarningKind::Interrupted, evidence, remedy.to_owned()));
+    }
     let seconds = |ns: u64| ns as f64 / NANOS_PER_SEC as f64;
     let evidence = format!(
         "the time span was ended after {:.2} s of {:.2} s of measured time",

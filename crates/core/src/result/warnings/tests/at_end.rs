@@ -145,3 +145,24 @@ fn a_target_whose_ios_fail_has_not_stalled() {
     case.used(0).read.errors = 2;
     assert_eq!(told(&case), None);
 }
+
+/// A server hung until behind the end of the load: "ended after 3.00 s of 3.00 s".
+#[test]
+fn a_whole_measured_time_was_said_to_have_ended_early() {
+    let mut case = Case::new(1);
+    case.plan.spans[0].measured_ns = SECOND;
+    case.measured().outcome = Outcome::Interrupted;
+    case.measured().outstanding = vec![crate::measure::OutstandingIo {
+        thread: 0,
+        target: 0,
+        operation: "read".to_owned(),
+        offset_bytes: 0,
+        bytes: 4096,
+        submitted_ns: 0,
+        waited_ns: 7 * SECOND,
+    }];
+    let found = case.only(WarningKind::Interrupted);
+    has(&found.evidence, &["measured time was over", "without 1 I/O"]);
+    case.plan.spans[0].measured_ns = 10 * SECOND;
+    has(&case.only(WarningKind::Interrupted).evidence, &["1.00 s of 10.00 s"]);
+}
