@@ -231,6 +231,15 @@ def test_what_is_misspelt_is_told_with_what_was_meant(
     assert command("list", "--json").stdout == "[]\n"
 
 
+@pytest.mark.parametrize("verb", ["sweep", "tune", "repeat"])
+def test_a_saved_run_was_taken_for_a_new_file_of_1_gib(verb: str, tmp_path: Path) -> None:
+    varied = ["--depth", "1,2"] if verb == "sweep" else []
+    done = command(verb, *varied, "@3", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "there is no file @3: what run 3 requested is run again by fathom run @3" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_grow_was_refused_as_a_misspelt_grow() -> None:
     tried = []
     for _, _, option, verb in options():

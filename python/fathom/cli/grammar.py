@@ -412,13 +412,16 @@ def suggest_target(
     Raises
     ------
     InvalidRequestError
-        It names that file, or says that the target is a link that leads to nothing. A target that
-        is to be made, or of a workload, may be missing.
+        It names that file, or says that the target is a link that leads to nothing, or that saved
+        runs are run again by ``fathom run`` alone. A target that is to be made, or of a workload,
+        may be missing.
 
     """
     arguments = _without_values(arguments, verb)
-    if name == "run" and requested_runs(arguments):
-        return
+    if saved := requested_runs(arguments):
+        if name == "run":
+            return
+        _refuse_saved(name, saved[0])
     is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
     if not arguments or is_made or (len(arguments) > 1 and not arguments[0].startswith(("-", "/"))):
         return
@@ -439,6 +442,15 @@ def suggest_target(
                 f"the target {path} does not exist: did you mean {path.with_name(near[0])}? "
                 "-c<size> has a new file made"
             )
+
+
+def _refuse_saved(name: str, word: str) -> None:
+    """Refuse ``@12`` where a file of that name would be made, and filled."""
+    if not Path(word).exists():
+        raise fathom.InvalidRequestError(
+            f"there is no file {word}: what run {word[1:]} requested is run again by fathom run "
+            f"{word} alone. Give fathom {name} that load, or name a new file ./{word}"
+        )
 
 
 def _without_values(
