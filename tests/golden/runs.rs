@@ -181,3 +181,40 @@ fn c_subdir_a_file_in_a_missing_folder_is_not_created() {
     assert!(stderr.contains("sub1/sub2"), "{stderr}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_target_had_no_mean_of_both_kinds_and_its_distribution_behind_its_series() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fill(folder.path());
+    let args = "-Rxml -W0 -d1 -L -D -r -b4K -w50 -c1M -rdpct90/10 n.dat";
+    let args: Vec<String> = args.split(' ').map(str::to_owned).collect();
+    let output = diskspd(folder.path(), &args);
+    let xml = String::from_utf8(output.stdout).unwrap();
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let target = |node: &roxmltree::Node<'_, '_>| {
+        node.has_tag_name("Target") && node.parent().is_some_and(|one| one.has_tag_name("Thread"))
+    };
+    let target = document.descendants().find(target).unwrap();
+    let names = target.children().filter(roxmltree::Node::is_element);
+    let names: Vec<&str> = names.map(|node| node.tag_name().name()).collect();
+    // As DiskSpd's writer has them.
+    let expected = [
+        "Path",
+        "BytesCount",
+        "FileSize",
+        "IOCount",
+        "ReadBytes",
+        "ReadCount",
+        "WriteBytes",
+        "WriteCount",
+        "Distribution",
+        "AverageReadLatencyMilliseconds",
+        "ReadLatencyStdev",
+        "AverageWriteLatencyMilliseconds",
+        "WriteLatencyStdev",
+        "AverageLatencyMilliseconds",
+        "LatencyStdev",
+        "Iops",
+    ];
+    assert_eq!(names, expected, "{xml}");
+}

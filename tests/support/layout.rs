@@ -71,6 +71,9 @@ fn mask(line: &str) -> String {
 /// Elements that this tool adds.
 const OWN: [&str; 6] = ["Beneath", "Ends", "Engine", "Implementation", "Response", "Warnings"];
 
+/// Elements of a thread's target that the recordings lack by a defect of DiskSpd's.
+const GIVEN: [&str; 2] = ["AverageLatencyMilliseconds", "LatencyStdev"];
+
 /// The layout of an XML result: the path of each element, its attributes' names, and the form of its
 /// text. Elements that differ only in figures are reported once.
 pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
@@ -81,7 +84,8 @@ pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
     let mut layout: Vec<String> = Vec::new();
     for node in document.descendants().filter(Node::is_element) {
         let names: Vec<&str> = node.ancestors().filter(Node::is_element).map(name).collect();
-        if names.iter().any(|name| OWN.contains(name)) {
+        let is_given = GIVEN.contains(&names[0]) && names.get(1) == Some(&"Target");
+        if is_given || names.iter().any(|name| OWN.contains(name)) {
             continue;
         }
         let attributes: Vec<&str> = node.attributes().map(|attribute| attribute.name()).collect();

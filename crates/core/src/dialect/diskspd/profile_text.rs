@@ -71,6 +71,11 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add(format!("gathering IOPS at intervals of {}ms", span.interval_ms));
     }
     lines.add(format!("random seed: {}", span.random_seed));
+    if span.thread_count > 0 {
+        lines.add(format!("thread pool with {} threads", span.thread_count));
+        let outstanding = span.request_count;
+        lines.add(format!("number of outstanding I/O operations per thread: {outstanding}"));
+    }
     for (name, value) in super::stop::words(&span.stop) {
         lines.add(format!("stop rule: {name} {value}").trim_end());
     }
@@ -94,11 +99,6 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add("generating random data for each write IO");
         lines.add("  WARNING: this increases the CPU cost of issuing writes and should only");
         lines.add("           be compared to other results using the -Zr flag");
-    }
-    if span.thread_count > 0 {
-        lines.add(format!("thread pool with {} threads", span.thread_count));
-        let outstanding = span.request_count;
-        lines.add(format!("number of outstanding I/O operations per thread: {outstanding}"));
     }
     for target in &span.targets {
         lines.add(match target.path.as_str().strip_prefix(template::PREFIX) {
@@ -268,7 +268,7 @@ fn distribution_lines(distribution: &Distribution) -> Vec<String> {
         if percent {
             return format!("   {io:3}% of IO => [{from:2}% - {start:3}%) of target");
         }
-        share_line(f64::from(io), from, (range.length > 0).then_some(start))
+        share_line(f64::from(io), false, from, (range.length > 0).then_some(start))
     };
     match distribution {
         Distribution::Percent(ranges) => ranges.iter().map(|range| line(range, true)).collect(),
@@ -276,19 +276,63 @@ fn distribution_lines(distribution: &Distribution) -> Vec<String> {
     }
 }
 
-/// One range in bytes and its share of the I/Os; no end stands for the end of the target. A share that was
-/// rescaled, as the target was too small for all ranges, has one decimal.
+/// One range in bytes and its share of the I/Os; no end stands for the end of the target. Shares that were
+/// rescaled, as the target was too small for all ranges, have one decimal.
 #[must_use]
-pub fn share_line(io_percent: f64, start_bytes: u64, end_bytes: Option<u64>) -> String {
-    let end = end_bytes.map_or_else(|| "end".to_owned(), show_size);
-    let (start, end) = (pad_unit(&show_size(start_bytes)), pad_unit(&end));
-    let is_whole = (io_percent - io_percent.round()).abs() < 1e-9;
-    let share = if is_whole { format!("{io_percent:3.0}") } else { format!(" {io_percent:.1}") };
+pub fn share_line(
+    io_percent: f64,
+    is_rescaled: bool,
+    start_bytes: u64,
+    end_bytes: Option<u64>,
+) -> String {
+    let end = end_bytes.map_or_else(|| pad_unit("end"), |bytes| pad_unit(&show_size(bytes)));
+    let start = if start_bytes == 0 { START.to_owned() } else { pad_unit(&show_size(start_bytes)) };
+    let share = if is_rescaled { format!(" {io_percent:.1}") } else { format!("{io_percent:3.0}") };
     format!("   {share}% of IO => [{start} - {end})")
 }
 
-/// A size in nine columns, with the digits of bare numbers above those of numbers with a unit.
+/// The start of the target, its digit above those of numbers with a unit.
+const START: &str = "     0   ";
+
+/// A size in nine columns; `DiskSpd` does not pad one below 1 KiB.
 fn pad_unit(size: &str) -> String {
     let bare = size.bytes().all(|byte| byte.is_ascii_digit());
-    if bare { format!("{size:>6}   ") } else { format!("{size:>9}") }
+    if bare { size.to_owned() } else { format!("{size:>9}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::CpuId;
+
+    #[test]
+    fn the_pool_stood_behind_affinity_and_random_data_where_diskspd_has_it_before() {
+        let mut target = Target { path: "t.dat".into(), ..Target::default() };
+        target.write_data.fresh_random = true;
+        let span = TimeSpan {
+            thread_count: 2,
+            cpus: vec![CpuId { group: 0, index: Some(1) }],
+            targets: vec![target],
+            ..TimeSpan::default()
+        };
+        let text = write(&Profile { time_spans: vec![span], ..Profile::default() }, "diskspd");
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+        assert!(at("random seed: ") < at("thread pool with 2 threads"));
+        assert!(at("thread pool with 2 threads") < at("advanced affinity round robin"));
+        assert!(at("advanced affinity round robin") < at("generating random data"));
+    }
+
+    #[test]
+    fn all_shares_of_a_target_that_is_too_small_have_a_decimal_as_in_diskspd() {
+        let line = |io_percent, is_rescaled| share_line(io_percent, is_rescaled, 0, Some(3 << 20));
+        assert_eq!(line(50.0, false), "    50% of IO => [     0    -      3MiB)");
+        assert_eq!(line(100.0 * 50.0 / 70.0, true), "    71.4% of IO => [     0    -      3MiB)");
+        // 40 of 80 is a whole share, and was shown as one.
+        assert_eq!(line(50.0, true), "    50.0% of IO => [     0    -      3MiB)");
+    }
+
+    #[test]
+    fn sizes_below_1_kib_are_not_padded_as_in_diskspd() {
+        assert_eq!(share_line(10.0, false, 512, Some(1023)), "    10% of IO => [512 - 1023)");
+    }
 }

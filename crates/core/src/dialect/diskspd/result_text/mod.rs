@@ -76,7 +76,7 @@ fn write_time_span(text: &mut String, result: &RunResult, index: usize, span: &T
     let with_series = profile.is_some_and(|profile| profile.interval_series);
     head::write_run(text, span);
     tables::write_cpus(text, result, span);
-    tables::write_distributions(text, span);
+    tables::write_distributions(text, profile, span);
     tables::write_io(text, span, with_latency, with_series);
     if with_latency {
         latency::write(text, span);

@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 use crate::dialect::diskspd::number::show_size;
 use crate::dialect::diskspd::profile_text::share_line;
 use crate::dialect::diskspd::topology::CoreNumbers;
+use crate::request::{Distribution, Target, TimeSpan};
 use crate::result::totals::{Kind, Sum, of_span, of_target};
-use crate::result::{Cpu, CpuUse, EffectiveShare, Outcome, RunResult, TimeSpanResult};
+use crate::result::{
+    Cpu, CpuUse, EffectiveShare, Outcome, RunResult, ThreadResult, TimeSpanResult,
+};
 
 /// A column that shows only where the host has more than one of it.
 struct Place {
@@ -100,39 +103,65 @@ pub fn average(cpus: &[CpuUse]) -> CpuUse {
 }
 
 /// Where random I/O fell, for targets that have a distribution; equal ones are reported once.
-pub fn write_distributions(text: &mut String, span: &TimeSpanResult) {
+pub fn write_distributions(text: &mut String, profile: Option<&TimeSpan>, span: &TimeSpanResult) {
     let mut told: Vec<&[EffectiveShare]> = Vec::new();
-    for target in span.targets.iter().filter(|target| !target.distribution.is_empty()) {
+    for (index, target) in span.targets.iter().enumerate() {
+        let shares = target.distribution.as_slice();
+        if shares.is_empty() || told.contains(&shares) {
+            continue;
+        }
         if told.is_empty() {
             text.push_str("Effective IO Distributions\n--------------------------\n");
         }
-        if told.contains(&target.distribution.as_slice()) {
-            continue;
-        }
-        told.push(&target.distribution);
-        write_same(text, span, &target.distribution);
+        told.push(shares);
+        let given = profile.and_then(|profile| profile.targets.get(index));
+        let is_rescaled = given.is_some_and(|given| is_rescaled(given, shares));
+        write_same(text, span, shares, is_rescaled);
     }
     if !told.is_empty() {
         text.push('\n');
     }
 }
 
-fn write_same(text: &mut String, span: &TimeSpanResult, shares: &[EffectiveShare]) {
+/// Whether the target was too small for some of the ranges, whose share the others took.
+fn is_rescaled(target: &Target, shares: &[EffectiveShare]) -> bool {
+    let Some(Distribution::Absolute(ranges)) = &target.distribution else { return false };
+    ranges.iter().filter(|range| range.io_percent > 0).count() > shares.len()
+}
+
+fn write_same(
+    text: &mut String,
+    span: &TimeSpanResult,
+    shares: &[EffectiveShare],
+    is_rescaled: bool,
+) {
     for (index, target) in span.targets.iter().enumerate() {
         if target.distribution != shares {
             continue;
         }
-        let uses = |thread: &&crate::result::ThreadResult| {
-            thread.targets.iter().any(|row| row.target as usize == index)
-        };
-        let threads = span.threads.iter().filter(uses).map(|thread| thread.index.to_string());
-        let threads = threads.collect::<Vec<_>>().join(" ");
-        text.push_str(&format!("target: {} [thread: {threads}]\n", target.path));
+        let uses =
+            |thread: &&ThreadResult| thread.targets.iter().any(|row| row.target as usize == index);
+        let threads: Vec<u32> =
+            span.threads.iter().filter(uses).map(|thread| thread.index).collect();
+        text.push_str(&format!("target: {} [thread:{}]\n", target.path, runs(&threads)));
     }
     for share in shares.iter().filter(|share| share.io_percent > 0.0) {
-        let line = share_line(share.io_percent, share.start_bytes, Some(share.end_bytes));
+        let end_bytes = Some(share.end_bytes);
+        let line = share_line(share.io_percent, is_rescaled, share.start_bytes, end_bytes);
         text.push_str(&format!("{line}\n"));
     }
+}
+
+/// Threads, each behind a blank; of three or more in a row, the first and the last.
+fn runs(threads: &[u32]) -> String {
+    let mut shown = String::new();
+    for run in threads.chunk_by(|one, next| one + 1 == *next) {
+        match run {
+            [first, _, .., last] => shown.push_str(&format!(" {first} - {last}")),
+            _ => run.iter().for_each(|one| shown.push_str(&format!(" {one}"))),
+        }
+    }
+    shown
 }
 
 /// The tables `Total IO`, `Read IO` and `Write IO`.
@@ -208,7 +237,7 @@ impl Columns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Request;
+    use crate::request::{DistributionRange, Request};
     use crate::result::Host;
     use crate::result::assemble::{Provenance, assemble};
 
@@ -280,9 +309,24 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_were_rescaled_have_a_decimal_as_in_diskspd() {
-        let line = |io_percent| share_line(io_percent, 0, Some(3 << 20));
-        assert_eq!(line(50.0), "    50% of IO => [     0    -      3MiB)");
-        assert_eq!(line(100.0 * 50.0 / 70.0), "    71.4% of IO => [     0    -      3MiB)");
+    fn threads_in_a_row_are_shown_as_diskspd_shows_them() {
+        assert_eq!(runs(&[0]), " 0");
+        assert_eq!(runs(&[0, 1]), " 0 1");
+        assert_eq!(runs(&[0, 1, 2, 3]), " 0 - 3");
+        assert_eq!(runs(&[1, 3, 4, 6, 7, 8]), " 1 3 4 6 - 8");
+    }
+
+    #[test]
+    fn shares_are_rescaled_where_ranges_with_io_lie_beyond_the_target() {
+        let share = EffectiveShare { io_percent: 50.0, start_bytes: 0, end_bytes: 1 };
+        let shares = |count| vec![share; count];
+        let given = |list: &[(u32, u64)]| {
+            let range =
+                |&(io_percent, length): &(u32, u64)| DistributionRange { io_percent, length };
+            let ranges = list.iter().map(range).collect();
+            Target { distribution: Some(Distribution::Absolute(ranges)), ..Target::default() }
+        };
+        assert!(is_rescaled(&given(&[(40, 1), (40, 1), (20, 9)]), &shares(2)));
+        assert!(!is_rescaled(&given(&[(50, 1), (0, 1), (50, 0)]), &shares(2)));
     }
 }

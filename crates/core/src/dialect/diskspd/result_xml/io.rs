@@ -193,15 +193,16 @@ fn write_target(
     xml.element("ReadCount", row.read.ios);
     xml.element("WriteBytes", row.write.bytes);
     xml.element("WriteCount", row.write.ios);
+    distribution::write(xml, &facts.distribution, shown.base_bytes(row));
     if shown.latency() {
         target_latency(xml, &row.read, "AverageReadLatencyMilliseconds", "ReadLatencyStdev");
         target_latency(xml, &row.write, "AverageWriteLatencyMilliseconds", "WriteLatencyStdev");
+        mean_and_deviation(xml, &total, "AverageLatencyMilliseconds", "LatencyStdev");
     }
     if span.interval_ns > 0 {
         let (read, write) = (of_target(row, Kind::Read), of_target(row, Kind::Write));
         write_series(xml, span, &read, &write, &total);
     }
-    distribution::write(xml, &facts.distribution, shown.base_bytes(row));
     super::operations::write_counts(xml, row);
 }
 
