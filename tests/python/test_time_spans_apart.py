@@ -133,3 +133,17 @@ def test_a_limit_did_not_say_of_which_time_span_its_figure_is(tmp_path: Path) ->
         for reference, mean in (("1", ""), ("1,2", "mean of 2 runs, ")):
             (check,) = judge_gate(store, gate, reference).checks
             assert (check.decision, check.mean) == ("broken", f"{mean}worst of 2 time spans")
+
+
+def test_whose_figures_the_second_time_span_has_stood_below_those_of_the_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whole = json.loads(json.dumps(dict(fast_then_stalled().raw)))
+    asked = {"read_ios": 1, "write_ios": 0, "trim_ios": 0}
+    told = {"target": 0, "answered_by": "memory", "sentence": "memory answered all", "layers": []}
+    whole["time_spans"][1]["beneath"] = {"targets": [{**told, "asked": asked}], "layers": []}
+    show_result(Result.from_json(json.dumps(whole)))
+    said = capsys.readouterr().out
+    first, second = said.split("Time span 2")
+    assert ("total" in first, "Not a device's figures" in first) == (True, False)
+    assert second.index("Not a device's figures") < second.index("total")

@@ -109,10 +109,12 @@ def show_result(result: Result) -> None:
     terminal = console()
     for number, span in enumerate(result.time_spans, start=1):
         if span.measured_ns:
+            # Below its heading: what stands before it would be read of the span that was shown last.
+            terminal.print(plain_text(f"Time span {number}", style="italic"), soft_wrap=True)
             for origin in span.origins:
                 if origin.headline:
                     terminal.print(plain_text(origin.headline, style="bold"), soft_wrap=True)
-            terminal.print(_span_table(number, span))
+            terminal.print(_span_table(span))
             for sentence in stop_sentences(span):
                 terminal.print(plain_text(sentence), soft_wrap=True)
     if hosts := host_figures(result):
@@ -159,7 +161,7 @@ def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
     return text_table(counted(len(hosts), "host"), columns, rows)
 
 
-def _span_table(number: int, span: TimeSpan) -> WholeTable:
+def _span_table(span: TimeSpan) -> WholeTable:
     """Return the figures of a time span, and response times where I/Os had a schedule."""
     paced = span.total.response is not None
     caption = "" if span.cpu_percent is None else f"CPU {span.cpu_percent:.1f} %"
@@ -179,7 +181,7 @@ def _span_table(number: int, span: TimeSpan) -> WholeTable:
             rows.append((name, *rates, *_cells(others.latency)))
     columns = ("", "IOPS>", "MiB/s>", *(f"{one}>" for one in _LATENCY_COLUMNS))
     spare = ("p99.9 ms", "p50 ms")
-    return text_table(f"Time span {number}", columns, rows, spare=spare, caption=caption)
+    return text_table("", columns, rows, spare=spare, caption=caption)
 
 
 def _cells(latency: Latency | None) -> list[str]:
