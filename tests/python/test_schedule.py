@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
 from fathom.cli.commands import schedule
-from fathom.errors import InvalidRequestError
+from fathom.errors import FathomError, InvalidRequestError
 from fathom.schedule import (
     Schedule,
     check_calendar,
@@ -31,7 +33,6 @@ from typer.testing import CliRunner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 ANALYZE, ESCAPE = map(shutil.which, ("systemd-analyze", "systemd-escape"))
 EVIL = "a b/%n$HOME \"q\" 'r' \\ ; `id` {x} ü*\\"
@@ -151,6 +152,48 @@ def test_what_was_written_is_listed_replaced_and_removed(tmp_path: Path) -> None
     assert [*tmp_path.iterdir()] == []
     with pytest.raises(InvalidRequestError, match="no schedule nightly"):
         remove_schedule("nightly", tmp_path)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_full_disk_left_a_service_without_its_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, overwrite: bool
+) -> None:
+    if overwrite:
+        write_schedule(planned(tmp_path, "nightly", "03:30", "run", "x.dat"), tmp_path)
+    before = {one.name: one.read_text() for one in tmp_path.iterdir()}
+    write = Path.write_text
+    written: list[Path] = []
+
+    def until_full(path: Path, text: str, encoding: str) -> int:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        return write(path, text, encoding=encoding)
+
+    monkeypatch.setattr(Path, "write_text", until_full)
+    plan = planned(tmp_path, "nightly", "04:30", "run", "y.dat")
+    with pytest.raises(FathomError, match="No space left"):
+        write_schedule(plan, tmp_path, overwrite=overwrite)
+    assert {one.name: one.read_text() for one in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--notify", "https://hooks.example:8443/T0/s3cret"],
+        ["--notify=https://hooks.example:8443?key=s3cret&to=%22s3cret"],
+        ["--notify", 'HTTPS://hooks.example:8443/"s3cret\\s3cret"s3cret'],
+        ["--notify", "mailto:a@b", "--notify", "https://hooks.example:8443/$s3cret"],
+    ],
+)
+def test_a_list_of_schedules_showed_the_whole_address_of_a_webhook(
+    words: list[str], tmp_path: Path
+) -> None:
+    write_schedule(planned(tmp_path, "nightly", "03:30", *words, "--store", "x"), tmp_path)
+    (listed,) = written_schedules(tmp_path)
+    assert "s3cret" not in listed.command
+    assert "://hooks.example:8443/***" in listed.command
+    assert listed.command.endswith(('***" --store x', "*** --store x"))
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,10 +29,17 @@ __all__ = [
 
 _MOST_MIB = 1
 _WAIT_S = 10.0
+# As it stands in a unit, where a word may have quotes, with backslashes before what is special.
+_WEBHOOK = re.compile(
+    r"""(?P<host>--notify(?:=|"?\s+"?)https?://[^\s"/?\#\\]*)(?:\\.|[^\s"\\])+""", re.IGNORECASE
+)
 
 
 class Written(NamedTuple):
-    """A schedule whose units are there."""
+    """A schedule whose units are there.
+
+    Of a webhook, the command has the host alone: the whole address is a secret of many.
+    """
 
     timer: Path
     calendar: str
@@ -113,11 +122,13 @@ def write_schedule(schedule: Schedule, folder: Path, *, overwrite: bool = False)
             _check_ours(path)
             if not overwrite:
                 raise InvalidRequestError(f"{path} is there: add --overwrite to replace it")
+    may_go = _is_ours if overwrite else nothing
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            may_go = _is_ours if overwrite else nothing
-            with replacing(path, may_go=may_go) as unfinished:
+        # Both are written before the service, and then the timer, get their names.
+        with ExitStack() as both:
+            for path, text in reversed(texts.items()):
+                unfinished = both.enter_context(replacing(path, may_go=may_go))
                 unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
         raise FathomError(f"{folder}: cannot be written: {error.strerror or error}") from error
@@ -155,9 +166,8 @@ def written_schedules(folder: Path) -> list[Written]:
     for timer in sorted(folder.glob("fathom-*.timer")):
         if _is_ours(timer):
             calendar = _value(timer, "OnCalendar=")
-            found.append(
-                Written(timer, calendar, _value(timer.with_suffix(".service"), "ExecStart="))
-            )
+            command = _value(timer.with_suffix(".service"), "ExecStart=")
+            found.append(Written(timer, calendar, _WEBHOOK.sub(r"\g<host>/***", command)))
     return found
 
 

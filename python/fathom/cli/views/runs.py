@@ -109,7 +109,7 @@ def show_result(result: Result) -> None:
     terminal = console()
     for number, span in enumerate(result.time_spans, start=1):
         if span.measured_ns:
-            # Below its heading: what stands before it would be read of the span that was shown last.
+            # What stands before its heading would be read of the span that was shown last.
             terminal.print(plain_text(f"Time span {number}", style="italic"), soft_wrap=True)
             for origin in span.origins:
                 if origin.headline:
