@@ -218,6 +218,13 @@ def test_files_were_foreseen_to_take_half_as_long_as_they_did() -> None:
     assert databases.step_s == databases.seconds
 
 
+def test_steps_of_an_earlier_session_were_taken_for_quick_ones() -> None:
+    plan = replace(PLAN, counts=(1, 2, 3, 4), seconds=1)
+    counter = Counter(plan, steps=steps_of((1, 1000), (2, 1794)))
+    counter.steps += steps_of((3, 2000))
+    assert counter.forecast(30.0).remaining_s == pytest.approx(30.0)
+
+
 def test_failed_io_of_files_was_said_to_be_transactions() -> None:
     step = steps_of((1, 100))[0]
     failed = replace(step, members=(replace(step.members[0], failed=3),))

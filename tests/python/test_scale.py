@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from fabricated import fabricated
+from fathom import FathomError, RunInterrupted, Store
 from fathom.cli import main
 from fathom.cli.commands import scale as command
-from fathom.experiments.scale import Scaling, counts_up_to, scaling, sentences
+from fathom.experiments.scale import Scaling, counts_up_to, resume_scale, scaling, sentences
+from fathom.experiments.scale import scale as measure_scale
 from fathom.experiments.session import Observation, Step, answered
-from fathom.runners import Figures
+from fathom.runners import Figures, RunOutcome, stored_figures
 from test_findings import fleet, warned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from fathom import Result
+    from fathom.experiments.progress import Progress
+    from fathom.fleet.runner import FleetRunner
 
 
 def _figures(iops: float) -> Figures:
@@ -138,6 +146,53 @@ def test_a_run_that_failed_has_no_share_and_the_others_go_on() -> None:
     assert used == [1, 2, 3, 4]
     assert shares[1] is None
     assert words == "4 hosts do 90 % of linear."
+
+
+class _FourHosts:
+    """A fleet whose runs take 10 seconds, until one fails and then one is interrupted."""
+
+    fleet = SimpleNamespace(runner_name=lambda: "fleet:local:4")
+
+    def __init__(self, store: Store, *ends: BaseException) -> None:
+        self.store, self.ends, self.hosts = store, list(ends), 0
+        self.told: list[Progress] = []
+        self.time_s = 0.0
+
+    def host_count(self) -> int:
+        return 4
+
+    def of_first(self, hosts: int) -> _FourHosts:
+        self.hosts = hosts
+        return self
+
+    def run(self, arguments: Sequence[str], **kept: Any) -> RunOutcome:  # noqa: ANN401 - As given.
+        self.time_s += 10.0
+        if self.hosts > 1 and self.ends:
+            raise self.ends.pop(0)
+        result = fabricated(rates=1000.0 * self.hosts)
+        run_id = self.store.runs.save(result, arguments, **kept)
+        return RunOutcome(run_id, stored_figures(result), None, result)
+
+
+def test_a_scale_that_went_on_left_steps_that_never_ended_and_told_too_little_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its steps were noted again, and runs of before counted as if they had taken no time."""
+    with Store(tmp_path / "store.sqlite") as store:
+        fleet = _FourHosts(store, FathomError("lost"), RunInterrupted(fabricated()))
+        monkeypatch.setattr("fathom.experiments.scale.time.monotonic", lambda: fleet.time_s)
+        given = cast("FleetRunner", fleet)
+        with pytest.raises(RunInterrupted):
+            measure_scale(store, given, ["-b4K", "{host}.dat"], on_progress=fleet.told.append)
+        begun = store.experiments.get(1)
+        assert [one.state for one in begun.steps] == ["done", "failed", "pending"]
+        fleet.told.clear()
+        found = resume_scale(store, 1, given, on_progress=fleet.told.append)
+        ended = store.experiments.get(1)
+    assert [one.remaining_s for one in fleet.told] == [20.0, 10.0, 0.0]
+    assert [one.iops for one in found.points] == pytest.approx([1e3, 2e3, 3e3, 4e3])
+    steps = [(one.label, one.state, one.failure) for one in ended.steps]
+    assert steps == [("1 host", "done", None), *((f"{n} hosts", "done", None) for n in (2, 3, 4))]
 
 
 def test_a_scale_that_failed_did_not_say_how_it_goes_on(

@@ -94,16 +94,19 @@ def scaling(
     arguments: Sequence[str],
     use: Callable[[int], None],
     known: Mapping[int, Observation] = MappingProxyType({}),
+    step_ids: Mapping[int, int] = MappingProxyType({}),
 ) -> Strategy[list[ScalePoint]]:
     """Ask for the load from so many hosts at a time; ``use`` gets how many, before each run.
 
-    What is ``known``, by hosts, was measured by an earlier session.
+    What is ``known``, by hosts, was measured by an earlier session; ``step_ids`` are those that it
+    began.
     """
     points: list[ScalePoint] = []
     for hosts in counts:
         use(hosts)
         words = counted(hosts, "host")
-        seen = known.get(hosts) or (yield Step(words, arguments, {"hosts": hosts}))
+        step = Step(words, arguments, {"hosts": hosts}, step_ids.get(hosts))
+        seen = known.get(hosts) or (yield step)
         found = seen.figures
         one = points[0].iops if points else (found.iops if found else None)
         share = found.iops / (hosts * one) if found is not None and one else None
@@ -221,13 +224,17 @@ def resume_scale(
         redo=lambda step: step.state == "failed",
     )
     saved = session.saved()
+    with damage_told(experiment_id):
+        steps = {int(str(step.parameters["hosts"])): step for step in found.steps}
     known = {
-        int(str(step.parameters["hosts"])): _with_result(store, saved[step.id])
-        for step in found.steps
+        hosts: _with_result(store, saved[step.id])
+        for hosts, step in steps.items()
         if step.id in saved and step.state == "done"
     }
     session.measured = len(known)
-    return _scaled(session, scaling(counts, arguments, runner.use, known), len(counts))
+    step_ids = {hosts: step.id for hosts, step in steps.items()}
+    strategy = scaling(counts, arguments, runner.use, known, step_ids)
+    return _scaled(session, strategy, len(counts))
 
 
 def _with_result(store: Store, known: Observation) -> Observation:
@@ -246,9 +253,12 @@ def _scaled(session: Session, strategy: Strategy[list[ScalePoint]], expected: in
 
 
 def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
+    # The time is of this session, and so are the runs that took it.
+    before = session.measured
+
     def forecast(elapsed_s: float) -> Forecast:
         done = session.measured + session.failed
-        left_s = elapsed_s / max(done, 1) * (expected - done)
+        left_s = elapsed_s / max(done - before, 1) * (expected - done)
         return Forecast(done, expected, session.failed, left_s)
 
     return forecast

@@ -56,6 +56,10 @@ class Counter:
     steps: list[DensityStep] = field(default_factory=list)
     failed: int = 0
 
+    def __post_init__(self) -> None:
+        """Note what an earlier session has measured."""
+        self.known = len(self.steps)
+
     def strategy(self) -> Strategy[str | None]:
         """Measure one number of databases after the other; more would fail where fewer did."""
         ids = self.step_ids or (None,) * len(self.plan.counts)
@@ -77,7 +81,9 @@ class Counter:
         """Return how far it is."""
         done = len(self.steps) + self.failed
         left = len(self.plan.counts) - done
-        each_s = max(elapsed_s / done if done else 0.0, self.plan.step_s)
+        # The time is of this session, and so are the steps that took it.
+        here = done - self.known
+        each_s = max(elapsed_s / here if here else 0.0, self.plan.step_s)
         return Forecast(done, len(self.plan.counts), self.failed, left * each_s)
 
 
