@@ -340,3 +340,22 @@ def test_a_comma_was_taken_for_a_run_without_a_name(words: str) -> None:
     assert done.returncode == 3
     assert "names nothing: write runs such as 12,14" in done.stderr
     assert "''" not in done.stderr
+
+
+def test_an_export_of_all_runs_ended_at_the_first_that_nobody_can_read(
+    filled: Store, tmp_path: Path
+) -> None:
+    with filled._database.writing() as connection:
+        connection.execute(runs.update().where(runs.c.id == 2).values(result_json_zlib=b"x"))
+    done = command("export", "--format", "json", cwd=tmp_path)
+    assert [one["id"] for one in json.loads(done.stdout)] == [1, 2, 3]
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ([], ["1,2,3"], ["e1", "1"]):
+        done = command(
+            "export", *words, "--table", "totals", "-o", "t.json", "--overwrite", cwd=tmp_path
+        )
+        assert {one["run_id"] for one in json.loads((tmp_path / "t.json").read_text())} == {1, 3}
+        assert (done.returncode, done.stderr.count("error: left out: run 2 was")) == (1, 1)
+    done = command("export", "2", "--table", "totals", "-o", "none.json", cwd=tmp_path)
+    assert (done.returncode, "run 2 was" in done.stderr) == (1, True)
+    assert not (tmp_path / "none.json").exists()

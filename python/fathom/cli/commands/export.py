@@ -35,7 +35,7 @@ from fathom.cli.commands.show import run_as_dict
 from fathom.cli.commands.translate import FormChoice as LoadForm
 from fathom.cli.commands.translate import show_notes, written
 from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import unguarded
 from fathom.errors import InvalidRequestError
 from fathom.units import counted
@@ -188,12 +188,13 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         if form is _STORE or (form is None and output and output.suffix == ".sqlite"):
             export_store(opened, references or [], output, redact=redact)
             return
-        found = _runs(opened, references or [])
+        found, left = _runs(opened, references or [])
         names = _pseudonyms(opened, found) if redact else None
         if form in _LOADS:
             if names is not None:
                 found = [replace(run, arguments=names.data(run.arguments)) for run in found]
             export_load(found, _LOADS[form], output, overwrite=overwrite)
+            _tell_left(left)
             return
         chosen = _chosen(form, output)
         place = None
@@ -202,18 +203,46 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             words = ["redacted"] if redact else references or []
             place = _places.place_of(output, _usual_name(words, suffix))
             _check(place, chosen, overwrite=overwrite)
-        if table in OF_EXPERIMENTS:
-            rows = _of_experiments(opened, references or [], table.value)
-        elif table is not _WHOLE:
-            rows = list(rows_of(found, cast("TableName", table.value)))
-        elif chosen == "json":
-            rows = [run_as_dict(run) for run in found]
-        else:
-            raise ExportError("whole results can only be exported as json: add --format json")
+        rows = _rows(opened, references or [], table, chosen, found, left)
         if names is not None:
             rows = names.data(rows)
         columns = {} if table is _WHOLE else stores.columns_of(table.value)
         _write(rows, columns, chosen, place, overwrite=overwrite)
+        _tell_left(left)
+
+
+def _rows(  # noqa: PLR0913, PLR0917 - Each is a part of what is asked, or of what was found.
+    store: Store,
+    references: list[str],
+    table: TableChoice,
+    form: Format,
+    found: list[StoredRun],
+    left: list[stores.StoreError],
+) -> list[dict[str, object]]:
+    """Return the rows of a table; what is ``left`` of the runs is emptied where it lacks nothing.
+
+    Raises
+    ------
+    ExportError
+        If the form cannot hold them.
+    StoreError
+        If none of the runs can be read.
+
+    """
+    if table in OF_EXPERIMENTS:
+        left.clear()
+        return _of_experiments(store, references, table.value)
+    if table is _RUNS and left and not references:
+        # Of those that nobody can read, the store still has the summaries.
+        left.clear()
+        return [dict(one.columns) for one in store.runs.list()[::-1]]
+    if left and not found:
+        raise left[0]
+    if table is not _WHOLE:
+        return list(rows_of(found, cast("TableName", table.value)))
+    if form == "json":
+        return [run_as_dict(run) for run in found]
+    raise ExportError("whole results can only be exported as json: add --format json")
 
 
 def _chosen(form: Form | None, output: Path | None) -> Format:
@@ -268,9 +297,31 @@ def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
     return names
 
 
-def _runs(store: Store, references: list[str]) -> list[StoredRun]:
+def _runs(store: Store, references: list[str]) -> tuple[list[StoredRun], list[stores.StoreError]]:
+    """Return the runs that are named, or all, and why others cannot be read."""
     if references:
         ids = {one for reference in references for one in store.baselines.run_ids(reference)}
     else:
         ids = {run.id for run in store.runs.list()}
-    return [store.runs.get(run_id) for run_id in sorted(ids)]
+    found: list[StoredRun] = []
+    left: list[stores.StoreError] = []
+    for run_id in sorted(ids):
+        try:
+            found.append(store.runs.get(run_id))
+        except stores.NotFoundError:
+            # It was deleted meanwhile, and is none of all any more.
+            if references:
+                raise
+        except stores.StoreLockedError:
+            raise
+        except stores.StoreError as error:
+            left.append(error)
+    return found, left
+
+
+def _tell_left(left: Sequence[stores.StoreError]) -> None:
+    """End with what was left out, behind what was written."""
+    if left:
+        for one in left[1:]:
+            typer.echo(f"left out: {one}", err=True)
+        fail(f"left out: {left[0]}", EXIT_FAILED)
