@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 from commands import command
-from fathom.store import Copied, Store, _database, _imports, copy_store
+from fathom.store import Copied, Store, StoreError, _database, _imports, copy_store
 from fathom.store._runs import Runs
 from fathom.store._tables import metadata, provenances, run_targets, runs
 from fathom.tools.formats import read_source
@@ -436,3 +436,21 @@ def test_a_copy_and_who_wrote_meanwhile_waited_for_each_other(
             under_way.result(30)
         runs_there = there.runs.list()
     assert len(runs_there) == (3 if what == "import" else 1)
+
+
+def test_a_copy_ended_with_a_traceback_where_an_experiment_was_deleted_meanwhile(
+    tmp_path: Path,
+) -> None:
+    with Store(tmp_path / "here") as here, Store(tmp_path / "there") as there:
+        for number in (1, 2, 3):
+            here.experiments.begin("sweep", f"of {number}", {})
+            here.experiments.finish(number, "complete")
+        gone = [2, 3]
+
+        def delete(_done: Copied) -> None:
+            if gone:
+                here.experiments.delete(gone.pop())
+
+        with pytest.raises(StoreError, match=r"no experiment e3 in .* any more"):
+            copy_store(here, there, ["e1", "e3"], on_copied=delete)
+        assert copy_store(here, there, on_copied=delete).experiments == {1: 1}

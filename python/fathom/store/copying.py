@@ -28,6 +28,7 @@ from fathom.store._tables import (
     shared_texts,
     steps,
 )
+from fathom.store.errors import NotFoundError
 from fathom.store.references import experiment_number
 from fathom.store.sharing import share, shared
 
@@ -147,7 +148,7 @@ class _Copying:
     ) -> None:
         for experiment_id in experiment_ids:
             with self._source.reading() as here, self._writing_alone() as there:
-                self._experiment(here, there, experiment_id)
+                self._experiment(here, there, experiment_id, is_named=names is not None)
             self._tell(self.done)
         for first in range(0, len(run_ids), _PIECE):
             with self._source.reading() as here, self._writing_alone() as there:
@@ -169,8 +170,17 @@ class _Copying:
             for table in _NUMBERED:
                 _count_on(there, table)
 
-    def _experiment(self, here: Connection, there: Connection, experiment_id: int) -> None:
-        row = _one(here, experiments, experiments.c.id == experiment_id)
+    def _experiment(
+        self, here: Connection, there: Connection, experiment_id: int, *, is_named: bool
+    ) -> None:
+        row = next(iter(_rows(here, experiments, experiments.c.id == experiment_id)), None)
+        if row is None:
+            # It was deleted meanwhile, and is none of all any more.
+            if is_named:
+                raise NotFoundError(
+                    f"there is no experiment e{experiment_id} in {self._source.name} any more"
+                )
+            return
         same = [experiments.c[name] == row[name] for name in _EXPERIMENT]
         known = there.execute(sa.select(experiments).where(*same)).mappings().first()
         number = known["id"] if known else _insert(there, experiments, row)
