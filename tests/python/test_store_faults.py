@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import sqlite3
@@ -89,6 +91,23 @@ def test_a_file_system_without_shared_memory_was_an_error_of_the_disk(
     monkeypatch.setattr(_database, "_set_up_sqlite", unshared)
     with pytest.raises(StoreError, match=r"does not share memory between programs .*local one"):
         Store(path)
+
+
+def test_a_file_system_without_locks_was_another_program_that_keeps_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite takes ENOLCK for a lock of somebody else, so that each command waited for a minute."""
+    path = tmp_path / "store.sqlite"
+    Store(path).close()
+
+    def unlocked(*_any: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", unlocked)
+    for place in (path, tmp_path / "new.sqlite"):
+        with pytest.raises(StoreError, match=r"has no locks .*put it on a local one"):
+            Store(place)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:

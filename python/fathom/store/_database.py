@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -48,6 +49,7 @@ _PIECE_MS = 100
 _LEAST_ROOM_BYTES = 32 << 10
 # The index of its log is memory that all who use a file share (https://sqlite.org/walformat.html).
 _NOT_SHARED = sqlite3.SQLITE_IOERR_SHMMAP
+_IMMUTABLE = "&immutable=1"
 _FILE = "fathom_file"
 # What a run is saved into.
 _NUMBERED = ("experiments", "steps", "runs", "overrides")
@@ -203,19 +205,33 @@ class Database:
         if beginning and not _is_writable(path.resolve()):
             engine = self._sqlite_to_read(path.resolve())
         else:
+            self._check_locks()
             address = _address(path, mode="rwc" if self._make else "rw")
             engine = sa.create_engine(address, connect_args={"timeout": self.wait_s})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", self._begin_sqlite)
         return engine
 
+    def _check_locks(self) -> None:
+        if self._look is not None and not self._look.has_locks():
+            self._look.close()
+            # Nobody can have saved into it.
+            if self._made is not None and file_number(self.name) == self._made:
+                Path(self.name).unlink()
+            raise StoreError(
+                f"the store {self.name} lies on a file system that has no locks "
+                f"({os.strerror(errno.ENOLCK)}), or none left: put it on a local one, and name it "
+                "there with --store"
+            )
+
     def _sqlite_to_read(self, path: Path) -> Engine:
         """Return an engine that opens the file for each use: what is true of its log changes."""
 
         def opened() -> sqlite3.Connection:
-            return sqlite3.connect(
-                _reading_address(path), uri=True, timeout=self.wait_s, check_same_thread=False
-            )
+            address = _reading_address(path)
+            if not address.endswith(_IMMUTABLE):
+                self._check_locks()
+            return sqlite3.connect(address, uri=True, timeout=self.wait_s, check_same_thread=False)
 
         return sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
 
@@ -436,7 +452,7 @@ def _reading_address(path: Path) -> str:
     """
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
-    return f"file:{quote(os.fsencode(path))}?mode=ro" + ("" if has_log else "&immutable=1")
+    return f"file:{quote(os.fsencode(path))}?mode=ro" + ("" if has_log else _IMMUTABLE)
 
 
 def _address(path: Path, **how: str) -> URL:

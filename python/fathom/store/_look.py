@@ -8,6 +8,8 @@ all looks of this process, and closed when nobody uses the store any more.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
 from dataclasses import dataclass, field
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Look"]
+
+# In front of those that SQLite locks (https://sqlite.org/fileformat2.html#the_lock_byte_page).
+_UNUSED_BYTE = 0x40000000 - 1
 
 _guard = threading.Lock()
 
@@ -59,6 +64,21 @@ class Look:
         """Return its first bytes."""
         held = _Held() if self._number is None else _held[self._number]
         return os.pread(held.descriptors[0], count, 0)
+
+    def has_locks(self) -> bool:
+        """Whether its file system has locks: one is taken that SQLite knows nothing of.
+
+        SQLite itself takes a system without them for a lock of somebody else, and waits.
+        """
+        if self._number is None:
+            return True
+        descriptor = _held[self._number].descriptors[0]
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _UNUSED_BYTE)
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _UNUSED_BYTE)
+        except OSError as error:
+            return error.errno != errno.ENOLCK
+        return True
 
     def close(self) -> None:
         """Let go of it; who closed his connections before loses no lock by that."""
