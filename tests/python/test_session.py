@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from fabricated import fabricated
 from fathom.errors import InvalidRequestError
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy, answered
-from fathom.store import Store
+from fathom.store import NotFoundError, Store
 from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
@@ -100,3 +101,15 @@ def test_what_is_refused_at_first_ends_the_session_and_is_noted(kept: Store) -> 
     with pytest.raises(InvalidRequestError, match="no such option"):
         session.run(least_depth(1.0, LOADS))
     assert kept.experiments.get(session.experiment_id).state == "failed"
+
+
+def test_a_run_that_was_deleted_while_its_experiment_goes_on_was_a_key_error(kept: Store) -> None:
+    session = session_of(kept, SimulatedDevice(SHAPES["saturation"]), [])
+    result = fabricated(rates=1000.0)
+    runs = [
+        kept.runs.save(result, LOADS, experiment_id=session.experiment_id) for _number in range(2)
+    ]
+    kept.runs.delete(runs[1:])
+    assert session.value(runs[0], "iops") == pytest.approx(1000)
+    with pytest.raises(NotFoundError, match=r"run 2 of experiment e1 was deleted .* --resume e1"):
+        session.value(runs[1], "iops")

@@ -28,6 +28,7 @@ from fathom.experiments.progress import Progress
 from fathom.metrics import run_value
 from fathom.runners import stored_figures
 from fathom.store.damage import not_of_the_store
+from fathom.store.errors import NotFoundError
 
 if TYPE_CHECKING:
     from fathom.result import Result
@@ -285,9 +286,22 @@ class Session:
         }
 
     def value(self, run_id: int, metric: str) -> float | None:
-        """Return a figure of a saved run; None if it has none."""
+        """Return a figure of a saved run; None if it has none.
+
+        Raises
+        ------
+        NotFoundError
+            If the run was deleted meanwhile.
+
+        """
         if run_id not in self._summaries:
             self._summaries = {run.id: run for run in self.runs()}
+        if run_id not in self._summaries:
+            raise NotFoundError(
+                f"run {run_id} of experiment e{self.experiment_id} was deleted from "
+                f"{self.store.name} while it is needed: go on without it with --resume "
+                f"e{self.experiment_id}"
+            )
         return run_value(self._summaries[run_id], metric)
 
     def run(
