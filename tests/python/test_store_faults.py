@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 from commands import command
 from fathom import InvalidRequestError
+from fathom._signals import ending_in_good_order
 from fathom.store import (
     NotAStoreError,
     Store,
@@ -343,3 +345,19 @@ def test_an_import_with_too_large_a_number_was_told_that_the_store_has_nothing(
     assert "it has a value that the store cannot hold" in done.stderr
     with Store(address) as store:
         assert store.runs.count() == 0
+
+
+def test_a_signal_while_a_store_is_closed_printed_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    close = store._database.engine.dialect.do_close
+
+    def interrupted(connection: Any) -> None:  # noqa: ANN401 - A driver's object.
+        os.kill(os.getpid(), signal.SIGTERM)
+        close(connection)
+
+    monkeypatch.setattr(store._database.engine.dialect, "do_close", interrupted)
+    with pytest.raises(KeyboardInterrupt), ending_in_good_order():
+        store.close()
+    assert caplog.records == []

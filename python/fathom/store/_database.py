@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from fathom._extras import install_line, missing_of
 from fathom._files import SQLITE_HEADER, check_regular
 from fathom._own_stores import file_number
+from fathom._signals import held_back
 from fathom._text import without_secrets
 from fathom.store._look import Look
 from fathom.store._revision import VERSION_TABLE
@@ -153,7 +154,9 @@ class Database:
     def close(self) -> None:
         """Close all connections; nothing can be read or saved from then on."""
         self._is_closed = True
-        self.engine.dispose()
+        # What a signal ends in the midst of it, SQLAlchemy prints with a traceback.
+        with held_back():
+            self.engine.dispose()
         if self._look is not None:
             self._look.close()
 
