@@ -14,7 +14,7 @@ pub const UNRESOLVED: &str = "the name could not be resolved";
 pub struct Fault {
     /// Of which kind it is.
     pub kind: FaultKind,
-    /// What happened, to which server, and what to do next; never with a secret.
+    /// What happened, to which server, and what to do next unless its kind tells; never with a secret.
     pub text: String,
 }
 

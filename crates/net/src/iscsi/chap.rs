@@ -125,7 +125,7 @@ impl<'a> Chap<'a> {
             if secret.len() < SECRET_BYTES_MIN {
                 let text = format!(
                     "CHAP needs secrets of at least {SECRET_BYTES_MIN} bytes (RFC 7143), and {which} in the \
-                     credentials is shorter: set a longer one on the server, too"
+                     credentials is shorter"
                 );
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
@@ -179,10 +179,8 @@ impl<'a> Chap<'a> {
     pub(super) fn check(&mut self, texts: &Texts) -> Result<(), Fault> {
         let Some(expected) = self.expected.take() else { return Ok(()) };
         let wrong = |why: &str| {
-            let text = format!(
-                "the server does not prove that it is the one meant (mutual CHAP): {why}; check \
-                 target_username and target_password in the credentials"
-            );
+            let text =
+                format!("the server does not prove that it is the one meant (mutual CHAP): {why}");
             Fault::new(FaultKind::Credentials, text)
         };
         let (Ok(user), Ok(answer)) = (texts.get("CHAP_N"), texts.get("CHAP_R")) else {

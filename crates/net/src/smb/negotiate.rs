@@ -249,8 +249,7 @@ impl Talk<'_> {
         let wants_encryption = answer.u32(68)? & 0x8000 != 0;
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
-                let text = "the share requires encryption, for which a guest has no key: log in with \
-                            --credentials=FILE";
+                let text = "the share requires encryption, for which a guest has no key";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
@@ -462,13 +461,11 @@ fn be_guest(
     agreed: &Agreed,
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
-        let text = "the server does not know the user, and took the login for a guest's: see \
-                    --credentials=FILE";
+        let text = "the server does not know the user, and took the login for a guest's";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
-        let text = "signing or encryption is required, and a guest has no key for it: log in with \
-                    --credentials=FILE";
+        let text = "signing or encryption is required, and a guest has no key for it";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")

@@ -40,7 +40,7 @@ pub(super) fn forbids_writing(status: u32) -> bool {
 pub(super) fn fault(status: u32, what: &str) -> Fault {
     let (kind, why) = match status {
         0xC000_006D | 0xC000_006A | 0xC000_0064 => {
-            (FaultKind::Credentials, "user or password is wrong: see --credentials=FILE")
+            (FaultKind::Credentials, "user or password is wrong")
         }
         0xC000_006E => {
             (FaultKind::Credentials, "the account is restricted (an empty password, perhaps)")

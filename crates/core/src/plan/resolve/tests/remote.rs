@@ -53,6 +53,26 @@ fn a_server_whose_certificate_was_refused_was_to_get_another_password() {
     assert!(remedy_of("iscsi://storage/iqn.x:y/1").contains("--credentials=FILE"));
 }
 
+/// *check target_username ...* was followed by *give the right user and password*.
+#[test]
+fn a_login_that_failed_had_two_remedies() {
+    const LUN: &str = "iscsi://storage/iqn.x:y/1";
+    for (why, remedy) in [
+        ("the server does not prove that it is the one meant (mutual CHAP): x", "correct target_"),
+        ("the server wants no login by CHAP, so that it proves nothing", "leave target_password"),
+        ("CHAP needs secrets of at least 12 bytes (RFC 7143), and the secret", "set a longer one"),
+        ("the address names the user 'a', and the credentials are those of 'b'", "name the same"),
+        ("line 2 of the credentials in /a/b names a kind of login", "correct that file"),
+        ("the password has expired", "give the right user and password"),
+    ] {
+        let mut facts = host();
+        facts.targets.insert(LUN.into(), Err(Failure::new(Kind::Credentials, why)));
+        let (_, told) = error_of(span(vec![named(LUN)]), &facts);
+        assert!(told.contains(remedy), "{told}");
+        assert_eq!(told.contains("right user"), remedy.contains("right user"), "{told}");
+    }
+}
+
 #[test]
 fn what_the_server_does_not_take_is_told() {
     for (change, words) in [
