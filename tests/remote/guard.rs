@@ -50,6 +50,21 @@ fn an_export_is_written_only_where_it_is_named_and_holds_nothing_of_others() {
     assert!(ran.warns("users_unseen"));
 }
 
+/// All that is read of an export was one step, so that the run ended by `--io-timeout` though the server
+/// took less for each answer.
+#[test]
+fn a_look_at_a_slow_export_ended_the_run_though_each_answer_came() {
+    if is_missing() {
+        return;
+    }
+    let server = Server::unix(&["--filter=delay"], &["file", "{}/disk", "rdelay=120ms"]);
+    let address = server.address("").to_string();
+    let load = ["-b4K", "-w100", "-o1", "-d1", "-W0", "--stop-ios=1", "--io-timeout=1"];
+    let ran = run(server.folder.path(), &[&load[..], &[address.as_str()]].concat());
+    assert!(!ran.errors.contains("answers slowly"), "{}", ran.errors);
+    assert!(ran.errors.contains("--allow-write"), "{}", ran.errors);
+}
+
 #[test]
 fn what_the_server_does_not_do_is_told_before_anything_is_done() {
     if is_missing() {

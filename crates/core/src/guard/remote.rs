@@ -3,10 +3,11 @@
 //! protocol, and one that holds somebody's data is named, too.
 
 use super::{DeviceLabel, Finding, Guard};
+use crate::measure::Event;
 use crate::network;
 use crate::prepare::served;
 use crate::storage::Served;
-use crate::supervise::{Doing, within};
+use crate::supervise::within;
 
 impl Guard<'_> {
     /// What speaks against writing to what another host serves.
@@ -35,9 +36,11 @@ impl Guard<'_> {
             return if is_granted { None } else { self.look_at_file(served, label, is_allowed) };
         }
         if !self.may_overwrite() {
-            let what = format!("look at what '{}' holds", path.display());
-            let doing = Doing::with(Some(served.server()), what);
-            match within(self.sink, doing, || network::content(path, served.plan.timeout)) {
+            let doing = served::looking(path);
+            // A sign of life: each piece may take seconds.
+            let asked = || (self.sink)(Event::Entered(doing.clone()));
+            let look = || network::content(path, served.plan.timeout, &asked);
+            match within(self.sink, doing.clone(), look) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     let more = (!is_allowed).then(|| label.option());
@@ -60,9 +63,7 @@ impl Guard<'_> {
             Err(why) => return Some(Finding::Unreadable(why.message)),
         };
         found.theirs()?;
-        let what = format!("look at what '{}' holds", path.display());
-        let doing = Doing::with(Some(of.server()), what);
-        let name = within(self.sink, doing, || served::name(found, path, timeout));
+        let name = served::name(found, path, timeout, self.sink);
         if self.may_overwrite() {
             return Some(Finding::ServedFileNeedsLeave(name, label));
         }

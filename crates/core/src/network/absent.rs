@@ -52,12 +52,12 @@ pub(crate) fn look(_: &Remote, _: Looking) -> Result<RemoteFacts, Failure> {
 }
 
 /// What the data of a target look like.
-pub(crate) fn content(_: &Path, _: Duration) -> Result<Option<String>, Failure> {
+pub(crate) fn content(_: &Path, _: Duration, _: &dyn Fn()) -> Result<Option<String>, Failure> {
     refused()
 }
 
 /// What the data of a file are called.
-pub(crate) fn name(_: &Path, _: Duration, _: u64) -> Result<Option<String>, Failure> {
+pub(crate) fn name(_: &Path, _: Duration, _: u64, _: &dyn Fn()) -> Result<Option<String>, Failure> {
     refused()
 }
 

@@ -32,6 +32,8 @@ pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
     let serves = remote.protocol.serves();
     match Address::parse(&remote.address) {
         Ok(_) => None,
+        // Each host of a fleet is to put its own in there; one that is still there is refused by the look.
+        Err(_) if Address::parse(&of_some_host(&remote.address)).is_ok() => None,
         Err(AddressError::Scheme) => Some((
             format!("is {serves}, which is not supported yet"),
             remote.protocol.by_a_path().to_owned(),
@@ -41,6 +43,11 @@ pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
             "correct the address".to_owned(),
         )),
     }
+}
+
+/// The address as some host of a fleet has it, with its name and place.
+fn of_some_host(address: &str) -> String {
+    address.replace("{host}", "a").replace("{index}", "1")
 }
 
 /// The address that a path of a plan is.
@@ -177,18 +184,34 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
 
 /// What the data of a target look like, by the rules of block devices; nothing if they may be test data. Of
 /// the target is read what those rules look at, into a file in memory that is as large and otherwise empty.
-pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, Failure> {
-    Ok(signature::of_device(&copy(path, timeout, None)?.0)?)
+/// Before each piece it is told that one is `asked` for.
+pub(crate) fn content(
+    path: &Path,
+    timeout: Duration,
+    asked: &dyn Fn(),
+) -> Result<Option<String>, Failure> {
+    Ok(signature::of_device(&copy(path, timeout, None, asked)?.0)?)
 }
 
-/// What the data of a file are called; the byte at an offset is the first that is not ours.
-pub(crate) fn name(path: &Path, timeout: Duration, at: u64) -> Result<Option<String>, Failure> {
-    let (copy, size_bytes) = copy(path, timeout, Some(at))?;
+/// What the data of a file are called; the byte at an offset is the first that is not ours. Before each piece
+/// it is told that one is `asked` for.
+pub(crate) fn name(
+    path: &Path,
+    timeout: Duration,
+    at: u64,
+    asked: &dyn Fn(),
+) -> Result<Option<String>, Failure> {
+    let (copy, size_bytes) = copy(path, timeout, Some(at), asked)?;
     Ok(signature::name(&copy, size_bytes, at))
 }
 
 /// A copy of the parts of a target that are looked at, and those from an offset on; with its size.
-fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64), Failure> {
+fn copy(
+    path: &Path,
+    timeout: Duration,
+    also: Option<u64>,
+    asked: &dyn Fn(),
+) -> Result<(File, u64), Failure> {
     let mut reader = Reader::open(path, timeout)?;
     let size_bytes = reader.size_bytes;
     let copy = fathom_sys::memory_file::sparse(size_bytes)?;
@@ -198,6 +221,7 @@ fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64)
         let end = at + length;
         while at < end {
             let bytes = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            asked();
             reader.read_at(&mut piece[..bytes], at)?;
             copy.write_all_at(&piece[..bytes], at)?;
             at += bytes as u64;

@@ -35,14 +35,18 @@ struct Told<'a> {
 
 impl Data for Told<'_> {
     fn read_at(&self, into: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
-        let doing = format!("look at what '{}' holds", self.name);
-        let server = network::server(Path::new(&self.name));
-        within(self.sink, Doing::with(server, doing), || self.file.read_at(into, offset_bytes))
+        let doing = looking(Path::new(&self.name));
+        within(self.sink, doing, || self.file.read_at(into, offset_bytes))
     }
 
     fn data_after(&self, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
         self.file.data_after(range)
     }
+}
+
+/// What is done while a target of this address is read, before anything is written to it.
+pub(crate) fn looking(path: &Path) -> Doing {
+    Doing::with(network::server(path), format!("look at what '{}' holds", path.display()))
 }
 
 /// Whose data the file of this address holds: all of them are read. One that is not there holds none.
@@ -61,11 +65,17 @@ fn whose_open(file: &ServedFile, path: &Path, sink: EventSink<'_>) -> Result<Who
 }
 
 /// What the data of a file are called whose byte at an offset is the first that is not ours.
-pub(crate) fn name(found: Whose, path: &Path, timeout: Duration) -> Option<String> {
-    match found {
-        Whose::Theirs(at) => network::name(path, timeout, at).ok().flatten(),
-        _ => None,
-    }
+pub(crate) fn name(
+    found: Whose,
+    path: &Path,
+    timeout: Duration,
+    sink: EventSink<'_>,
+) -> Option<String> {
+    let Whose::Theirs(at) = found else { return None };
+    let doing = looking(path);
+    let asked = || sink(Event::Entered(doing.clone()));
+    let named = within(sink, doing.clone(), || network::name(path, timeout, at, &asked));
+    named.ok().flatten()
 }
 
 /// What [`create`] would do with a file, unless it is refused; nothing is changed.
@@ -200,7 +210,7 @@ impl Making<'_> {
         }
         Err(PrepareError::ServedTheirs {
             path: self.path().to_owned(),
-            found: name(found, self.path(), self.timeout),
+            found: name(found, self.path(), self.timeout, self.sink),
             leave: leave.to_owned(),
         })
     }

@@ -341,6 +341,19 @@ mod tests {
         }
     }
 
+    /// `{index}` was refused in a port, and taken in the name of a host.
+    #[test]
+    #[cfg(feature = "net")]
+    fn a_port_that_each_host_of_a_fleet_fills_in_was_no_address() {
+        let message = |name: &str| Target::from(name).obstacle().map(|(message, _)| message);
+        for name in
+            ["nbd://host:2400{index}/", "nbd://{host}:10809/", "iscsi://a:326{index}/iqn.x:y/1"]
+        {
+            assert_eq!(message(name), None, "{name}");
+        }
+        assert!(message("nbd://host:x{index}/").is_some_and(|it| it.contains("port 'x{index}'")));
+    }
+
     #[test]
     #[cfg(feature = "net")]
     fn an_address_that_cannot_be_read_is_an_obstacle_and_its_password_is_not_told() {
