@@ -24,6 +24,9 @@ const AT_LIMIT: f64 = 0.97;
 /// holds back what is in flight.
 const PAUSED: f64 = 0.1;
 
+/// What a process calls itself that measures for a fleet (`fathom/fleet/measuring.py`).
+const HOST_OF_FLEET: &str = "fathom-host";
+
 /// What explains that threads did not get on, in words, with its share of the time.
 pub(super) struct Cause {
     share: f64,
@@ -219,12 +222,21 @@ fn serves(seen: &Seen, other: &OtherProcess) -> String {
     };
     let target = |&target: &u32| seen.span.targets.get(usize::try_from(target).ok()?);
     let names = quoted(targets.iter().filter_map(target).map(|one| one.name.as_str()));
-    if names.is_empty() { names } else { format!(", which {verb} {names},") }
+    if !names.is_empty() {
+        return format!(", which {verb} {names},");
+    }
+    if other.name == HOST_OF_FLEET { ", a host of a fleet,".to_owned() } else { names }
 }
 
 /// What gives the threads CPUs. Who serves a target must go on: each I/O needs it.
 fn relief(seen: &Seen, cpu: &CpuShares) -> String {
     let servers: Vec<&OtherProcess> = cpu.most.iter().filter(|one| one.is_server()).collect();
+    if cpu.most.iter().any(|one| one.name == HOST_OF_FLEET) {
+        // Those that are not named may be hosts, too; and each would pin its threads to the same CPUs.
+        return "use fewer hosts on this machine, or fewer threads on each (-t), or stop what else runs and \
+                is no host of the fleet and serves no target"
+            .to_owned();
+    }
     if servers.is_empty() {
         let layers = seen.measured.beneath.iter().flat_map(|beneath| &beneath.layers);
         let may_serve = layers.into_iter().any(LayerUse::may_be_served_here);

@@ -206,6 +206,16 @@ fn who_serves_a_target_is_said_to_and_not_advised_to_be_stopped() {
     has(&told(1_900, |_| {}).remedy, &["stop what else runs, or pin"]);
 }
 
+/// The other hosts of `--fleet local:2` were other processes, to be stopped.
+#[test]
+fn a_host_of_the_same_fleet_was_advised_to_be_stopped() {
+    let mut found = taken(1_900, 1_100);
+    found.cpu.as_mut().unwrap().most[0].name = "fathom-host".to_owned();
+    let told = only(&said(found, |_| {}), WarningKind::CpuContended).clone();
+    has(&told.evidence, &["process 7 (fathom-host), a host of a fleet, 1.00)"]);
+    has(&told.remedy, &["use fewer hosts on this machine", "and is no host of the fleet"]);
+}
+
 /// Where no process shows that it serves the target, one of them may all the same.
 #[test]
 fn of_a_target_that_is_served_only_others_are_advised_to_be_stopped() {
