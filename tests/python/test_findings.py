@@ -85,7 +85,8 @@ def fleet(*rates: float, **first: object) -> Result:
         for row in own["targets"]:
             row["read"]["ios"] = round(rate * seconds / len(own["targets"]))
         span["threads"].append(own)
-        told = {"first_thread": number, "threads": 1, "measured_ns": span["measured_ns"], "cpu": []}
+        told = {"first_thread": number, "threads": 1, "measured_ns": span["measured_ns"]}
+        told |= {"began_unix_ns": 1_000_000_000, "cpu": []}
         raw["parts"].append({"host": {"name": f"h{number}"}, "time_spans": [told]})
         host = {"name": f"h{number}", "version": "1", "kernel": "Linux 6", "clock_offset_ns": 0}
         host |= {"clock_uncertainty_ns": 9, "start_skew_ns": 0, "lost": None}

@@ -9,6 +9,7 @@ import fathom
 import pytest
 from fathom import fleet as fleets
 from fathom.cli import app
+from fathom.cli.views.runs import show_result
 from fathom.report import gather
 from fathom.report.collect._points import run_of_result
 from fathom.report.collect._runs import run_command
@@ -125,6 +126,19 @@ def test_a_report_names_the_slowest_host_and_shows_what_further_ones_bring(tmp_p
     assert shares == pytest.approx([100, 100 * 17 / 18, 100 * 20 / 27], rel=0.01)
     for name in ("hosts", "hosts-together"):
         alt.Chart.from_dict(drawn(found[name].spec, "light", 700), validate=True)
+
+
+def test_hosts_that_did_the_same_were_each_the_slowest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that Ctrl-C ended in its warm-up had nothing but slowest hosts."""
+    for rates, slowest in (((9e3, 9e3), 0), ((9e3, 8e3), 1)):
+        show_result(fleet(*rates))
+        assert capsys.readouterr().out.count("the slowest") == slowest
+        with Store(tmp_path / f"{slowest}.sqlite") as store:
+            store.runs.save(fleet(*rates), ["-b4K"])
+            found = figures(gather(store, ["1"]))
+        assert column(found["hosts"], "Note").count("the slowest") == slowest
 
 
 def test_a_run_of_a_fleet_is_made_again_by_one_alone(

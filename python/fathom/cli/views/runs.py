@@ -145,7 +145,7 @@ def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
     for one in hosts:
         total = one.total
         latency = None if total is None else total.latency
-        slowest = total is not None and len(rates) > 1 and total.iops == min(rates)
+        slowest = total is not None and bool(rates) and total.iops == min(rates) < max(rates)
         skew_ns = one.start_skew_ns
         rows.append(
             [

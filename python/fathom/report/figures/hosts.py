@@ -65,7 +65,8 @@ def _widest(side: Side) -> list[HostFigures]:
 
 def _slowest(found: Sequence[HostFigures]) -> str | None:
     rates = {one.name: one.total.iops for one in found if one.total and one.lost is None}
-    return min(rates, key=lambda name: rates[name]) if len(rates) > 1 else None
+    # Where all did the same, such as nothing yet, none was slower.
+    return min(rates, key=lambda name: rates[name]) if len({*rates.values()}) > 1 else None
 
 
 def _cells(one: HostFigures, found: Sequence[HostFigures]) -> tuple[str | float | None, ...]:
