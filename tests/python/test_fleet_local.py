@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -25,8 +26,10 @@ from fathom.findings import find
 from fathom.findings.causes import HOST_IN_THE_WAY, STALLED
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.channel import NoAnswerError
+from fathom.fleet.coordinator import Coordinator
 from fathom.fleet.link import HostLink
 from fathom.fleet.measuring import Measuring
+from fathom.fleet.member import Member
 from fathom.fleet.runner import FleetRunner
 from fathom.handle import RunHandle
 from fathom.runners.measure import Measured
@@ -392,3 +395,23 @@ def test_a_start_that_came_as_the_run_ended_ended_the_process_that_measures() ->
     measuring._handle = handle
     asked = ({"do": "start", "at_unix_ns": 1}, {"do": "renew"}, {"do": "stop", "reason": ""})
     measuring.serve(io.StringIO("".join(f"{json.dumps(one)}\n" for one in asked)))
+
+
+def test_a_coordinator_that_was_started_again_ended_the_runs_that_it_does_not_know() -> None:
+    """Dask closes a host of which its coordinator knows nothing; what ran there ended with it."""
+
+    async def closed() -> tuple[bool, str | None]:
+        async with (
+            Coordinator(protocol="inproc://") as coordinator,
+            Member(coordinator.address, name="a", protocol="inproc://") as member,
+        ):
+            host = HostLink("a", member.address, {})
+            await host.begin("session", "somebody")
+            closing = asyncio.create_task(member.close(reason="worker-heartbeat-missing"))
+            done, _ = await asyncio.wait({closing}, timeout=1.5)
+            lost = host.lost
+            await host.end()
+            await closing
+            return bool(done), lost
+
+    assert asyncio.run(closed()) == (False, None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom import InvalidRequestError, RefusedError, Result
+from fathom._permission import Permission
 from fathom.fleet import identity
 from fathom.fleet.address import FleetAddress, host_and_port, in_brackets, listening_place
 from fathom.fleet.certificates import certificate_files, make_certificates
@@ -25,12 +26,14 @@ from fathom.fleet.placing import (
     split,
 )
 from fathom.fleet.roles import Peer, peer_of, role_refusal
+from fathom.fleet.running import FleetRun, Job
 from fathom.hosts import overlap_ns, overlap_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fathom.fleet.address import HostLoss
     from fathom.request import Request
 
 _LOAD = "--engine=null -c1M -b4K -r -w30 -t2 -L -D100 -W0 -d1"
@@ -279,6 +282,27 @@ def test_a_fleet_has_one_clock_and_each_host_its_skew(
         Result.from_json(json.dumps(run)).total.ios for _asked, run in runs
     )
     assert whole.time_spans[0].cpu_percent
+
+
+@pytest.mark.parametrize("loss", ["stop", "continue"])
+def test_a_lost_host_whose_part_came_home_made_a_short_run_a_whole_one(
+    runs: list[tuple[Request, dict[str, Any]]], loss: HostLoss
+) -> None:
+    """The run ended at half of its time with exit code 0, and no host was named."""
+    asked, raw = copy.deepcopy(runs[0])
+    job = Job(asked, Permission(), FleetAddress("local:2", on_host_loss=loss))
+    run = FleetRun(job, [], {0: asked})
+    lost = HostPart("a", 0, "1", "Linux 6", ClockOffset(0, 0), lost="it has ended", asked=asked)
+
+    def home() -> HostPart:
+        return run._measured(lost, {"result": json.dumps(raw), "failures": []})
+
+    assert (home().lost, home().measured is not None) == (None, True)
+    raw["time_spans"][0]["outcome"] = "interrupted"
+    # The others went on without it, and what it has is too short to be added to theirs.
+    assert (home().lost, home().measured) == ("it has ended", None)
+    run._stopped = "host a was lost: it has ended"
+    assert (home().lost, home().measured is not None) == ("it has ended", True)
 
 
 def _apart(runs: list[tuple[Request, dict[str, Any]]], late_ns: int, shorter_ns: int = 0) -> Result:

@@ -45,6 +45,10 @@ class Channel:
             except TimeoutError as error:
                 self.close()
                 raise NoAnswerError(f"no answer within {timeout_s:.1f} s") from error
+            except asyncio.CancelledError:
+                # Its answer may still come, and is not that to the next question.
+                self.close()
+                raise
             # What the other end sends may be anything; then nothing more is read of it.
             except (OSError, ValueError, TypeError, KeyError, EOFError) as error:
                 self.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.fleet.coordinator import Coordinator
-from fathom.fleet.member import Member
+from fathom.fleet.member import ENDED, Member
 from fathom.hosts import local_host
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ class LocalFleet:
     async def end(self) -> None:
         """End all of them."""
         for member in self._members:
-            await member.close(reason="the fleet ends")
+            await member.close(reason=ENDED)
         if self._coordinator is not None:
             await self._coordinator.close(reason="the fleet ends")

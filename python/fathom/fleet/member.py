@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
     from fathom.fleet.certificates import Identity
 
-__all__ = ["Member", "member_of"]
+__all__ = ["ENDED", "Member", "member_of"]
+
+ENDED = "it was ended"
+"""Why a host closes that its user ends; for no other reason does a run on it end as well."""
 
 _LINE_BYTES_MOST = 1 << 30
 # A run that was told to end may have I/O in flight; then its process is ended.
 _ENDING_S = 8.0
 # Python and our libraries may come from a slow disk: so its first word may take longer.
 _STARTING_S = 15.0
-_BROKEN = "worker-handle-scheduler-connection-broken"
 _STREAM = ("close", "worker-status-change", "remove-worker")
 
 
@@ -135,8 +137,12 @@ class Member(QuietNode, Worker):
         self._watch: asyncio.Task[None] | None = None
 
     async def close(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Dask's.
-        """Leave the fleet; without its coordinator, once what is measured has been measured."""
-        if named.get("reason") == _BROKEN:
+        """Leave the fleet; unless it is ended, once what is measured has been measured.
+
+        Dask closes a host whose coordinator is gone, and one that a coordinator does not know which
+        was started again: clients measure on it all the same.
+        """
+        if named.get("reason") != ENDED:
             await self._free.wait()
         await self._end_session()
         try:

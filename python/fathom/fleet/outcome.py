@@ -39,11 +39,15 @@ _IN_FLIGHT = 1 << 16
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a host measured: its result as it sent it, and the instants by its own clock."""
+    """What a host measured: its result as it sent it, and the instants by its own clock.
+
+    ``is_whole`` says whether it ended as was requested, and not before.
+    """
 
     text: str = field(repr=False)
     began_unix_ns: int | None
     longest_ns: int
+    is_whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,10 @@ def checked_part(text: str, asked: Request) -> Measurement:
     spans = result.raw["time_spans"]
     began_ns = spans[0].get("began_unix_ns") if spans else None
     longest_ns = max((span.measured_ns for span in result.time_spans), default=1)
-    return Measurement(text, began_ns, longest_ns)
+    is_whole = len(result.time_spans) == len(asked.profile.time_spans) and all(
+        span.complete or span.failure for span in result.time_spans
+    )
+    return Measurement(text, began_ns, longest_ns, is_whole)
 
 
 def _wrong(result: Result, asked: Request) -> str | None:

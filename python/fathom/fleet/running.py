@@ -271,8 +271,13 @@ class FleetRun:
         failures = tuple(f"host '{part.name}': {one}" for one in found["failures"])
         if measured.began_unix_ns is None and self._stopped is not None and not failures:
             return replace(part, lost="its load had not begun when the run was ended")
-        # What it has measured came home, whatever became of it later.
-        return replace(part, measured=measured, failures=failures, lost=None)
+        if measured.is_whole:
+            # All that it has measured came home, whatever became of it later.
+            part = replace(part, lost=None)
+        elif part.lost is not None and self._stopped is None:
+            # The others have measured for longer: its part cannot be added to theirs.
+            return part
+        return replace(part, measured=measured, failures=failures)
 
     async def _stop_all(self, reason: str) -> None:
         told = (host.tell("stop", reason=reason) for host in self._alive())

@@ -13,7 +13,7 @@ from fathom.fleet.certificates import certificate_files
 from fathom.fleet.channel import Channel, NoAnswerError
 from fathom.fleet.comm import security_of
 from fathom.fleet.coordinator import coordinator_at
-from fathom.fleet.member import member_of
+from fathom.fleet.member import ENDED, member_of
 from fathom.fleet.restricted import quiet_logs
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ async def serve_host(
                     f"host {name}{where} cannot join {coordinator}: {words or type(words).__name__}"
                 ) from error
         finally:
-            await member.close(reason="it was ended")
+            await member.close(reason=ENDED)
         await asyncio.sleep(_AGAIN_S)
 
 
