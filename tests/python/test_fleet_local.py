@@ -260,6 +260,16 @@ def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
 
 
+def test_a_loss_that_was_seen_only_at_the_end_was_none(tmp_path: Path) -> None:
+    """The rate of one host of two was that of the fleet, with exit code 0, and won a sweep."""
+    load = [*LOAD[:-1], "-d2", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    with another() as fleet:
+        signals: dict[str, int] = {"local-2": signal.SIGSTOP}
+        told = fleet.telling(_sends(signals, fleet)).measure(load)
+    assert told.result.time_spans[0].complete
+    assert "host 'local-2' was lost: its measuring process has not answered" in str(told.failure)
+
+
 def test_a_host_that_is_lost_before_it_is_to_prepare_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ class FleetRunner:
             if is_interrupted and not any(one.measured for one in parts):
                 raise KeyboardInterrupt
             saved = _Saved(self._store, arguments, label, experiment_id, step_id)
-            done = saved.whole(parts, job.request, show)
+            done = saved.whole(parts, job, show)
             if self._store is not None:
                 self._store.overrides.ended(noted, done.run_id)
             if is_interrupted:
@@ -239,17 +239,18 @@ class _Saved:
         self._place = {"experiment_id": experiment_id, "step_id": step_id}
 
     def whole(
-        self, parts: Sequence[HostPart], asked: Request, show: Callable[[Result], None] | None
+        self, parts: Sequence[HostPart], job: Job, show: Callable[[Result], None] | None
     ) -> Measured:
         """Merge, show and save; where it cannot be merged, save what each host measured."""
         try:
-            result = merged(parts, asked, self._arguments)
+            result = merged(parts, job.request, self._arguments)
         except FathomError as error:
-            raise self._apart(parts, asked, error) from error
+            raise self._apart(parts, job.request, error) from error
         failures = [one for part in parts for one in part.failures]
         lost = [f"host '{one.name}' was lost: {one.lost}" for one in parts if one.lost]
         is_whole = all(span.complete or span.failure for span in result.time_spans)
-        if lost and not is_whole:
+        # The loss may be seen only after the others have come to their end.
+        if lost and not (is_whole and job.fleet.on_host_loss == "continue"):
             failures = [*lost, *failures]
         try:
             if show is not None:
