@@ -53,7 +53,7 @@ fn a_server_whose_certificate_was_refused_was_to_get_another_password() {
     assert!(remedy_of("iscsi://storage/iqn.x:y/1").contains("--credentials=FILE"));
 }
 
-/// *check target_username ...* was followed by *give the right user and password*.
+/// *check `target_username` ...* was followed by *give the right user and password*.
 #[test]
 fn a_login_that_failed_had_two_remedies() {
     const LUN: &str = "iscsi://storage/iqn.x:y/1";
