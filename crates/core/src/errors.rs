@@ -18,20 +18,30 @@ pub struct Failure {
     pub code: Option<String>,
     /// What happened, in words.
     pub message: String,
+    /// What to do about it, as a clause, where its kind tells too little. It is for the error of a look at a
+    /// target, and no part of a result.
+    #[serde(skip)]
+    pub remedy: Option<&'static str>,
 }
 
 impl Failure {
     /// A failure of this kind that no answer of the system tells.
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, code: None, message: message.into() }
+        Self { kind, code: None, message: message.into(), remedy: None }
+    }
+
+    /// The same with what to do about it.
+    #[must_use]
+    pub fn with_remedy(self, remedy: Option<&'static str>) -> Self {
+        Self { remedy, ..self }
     }
 
     /// What the system answered, within a sentence about it.
     #[must_use]
     pub fn of(error: &io::Error, message: impl Into<String>) -> Self {
         let code = error.raw_os_error().map(fathom_sys::errno::name);
-        Self { kind: Kind::of(error), code, message: message.into() }
+        Self { code, ..Self::new(Kind::of(error), message) }
     }
 }
 

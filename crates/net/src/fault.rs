@@ -5,22 +5,34 @@ use std::io;
 pub use fathom_sys::kind::Kind as FaultKind;
 use thiserror::Error;
 
-/// What a fault says of a host whose name nobody knows, and of nothing else that is not found.
-pub const UNRESOLVED: &str = "the name could not be resolved";
-
 /// Why a connection could not be made or is over.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text}")]
 pub struct Fault {
     /// Of which kind it is.
     pub kind: FaultKind,
-    /// What happened, to which server, and what to do next unless its kind tells; never with a secret.
+    /// What happened, to which server; never with a secret.
     pub text: String,
+    /// What to do next, as a clause, where its kind tells too little.
+    pub remedy: Option<&'static str>,
 }
 
 impl Fault {
     pub(crate) fn new(kind: FaultKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
+        Self { kind, text: text.into(), remedy: None }
+    }
+
+    /// The same with what to do next.
+    pub(crate) fn with_remedy(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    /// Address and credentials name two users.
+    pub(crate) fn of_two_users(named: &str, known: &str) -> Self {
+        let text = format!(
+            "the address names the user '{named}', and the credentials are those of '{known}'"
+        );
+        Self::new(FaultKind::Credentials, text).with_remedy("name the same user in both")
     }
 
     /// The peer does not keep to the protocol.

@@ -32,6 +32,6 @@ pub use credentials::{Credentials, CredentialsError};
 pub use facts::Facts;
 pub use fathom_sys::socket::{Interest, TcpInfo, Waiter};
 pub use fathom_sys::transfer::Operation;
-pub use fault::{Fault, FaultKind, UNRESOLVED};
+pub use fault::{Fault, FaultKind};
 pub use lasting::{Again, Lasting, Losses, Requests};
 pub use settings::{Opening, Settings, TlsFiles};

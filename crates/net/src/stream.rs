@@ -10,7 +10,7 @@ use fathom_sys::clock::now_ns;
 use fathom_sys::socket::{Interest, TcpInfo, Waiter, connect_unix, keep_alive, tcp_info};
 
 use crate::address::{Address, Place};
-use crate::fault::{Fault, FaultKind, UNRESOLVED};
+use crate::fault::{Fault, FaultKind};
 use crate::settings::Settings;
 use crate::tls::Encryption;
 
@@ -38,14 +38,18 @@ impl Socket {
 
 fn tcp(name: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Fault> {
     let resolved = (name, port).to_socket_addrs();
-    let resolved = resolved
-        .map_err(|error| Fault::new(FaultKind::NotFound, format!("{UNRESOLVED} ({error})")))?;
+    let resolved = resolved.map_err(|error| unresolved(&error.to_string()))?;
     first_that_answers(&resolved.collect::<Vec<_>>(), deadline)
+}
+
+fn unresolved(why: &str) -> Fault {
+    Fault::new(FaultKind::NotFound, format!("the name could not be resolved ({why})"))
+        .with_remedy("correct the host's name in the address, or give its number")
 }
 
 /// One that is silent leaves time for those behind it: a host may have an address of IPv6 that leads nowhere.
 fn first_that_answers(addresses: &[SocketAddr], deadline: Deadline) -> Result<TcpStream, Fault> {
-    let mut last = Fault::new(FaultKind::NotFound, format!("{UNRESOLVED} (it has no address)"));
+    let mut last = unresolved("it has no address");
     for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
         let share = deadline.left()? / u32::try_from(left).unwrap_or(u32::MAX);
         match connected(address, share.min(deadline.handshake)) {

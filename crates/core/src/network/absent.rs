@@ -9,8 +9,6 @@ use crate::errors::{Failure, Kind};
 use crate::storage::Remote;
 
 const WORDS: &str = "this build has no targets over the network (the feature `net`)";
-/// What is said of a host whose name nobody knows: nobody asks for one.
-pub(crate) const UNRESOLVED: &str = "the name could not be resolved";
 
 /// Why nothing can be run on an address.
 pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {

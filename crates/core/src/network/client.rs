@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) use fathom_net::UNRESOLVED;
 use fathom_net::{
     Address, AddressError, Again, Connection, Credentials, Facts, Fault, Lasting, Opening, Settings,
 };
@@ -23,7 +22,7 @@ const LOGIN_TIME: Duration = Duration::from_secs(10);
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::new(fault.kind, fault.text)
+        Self::new(fault.kind, fault.text).with_remedy(fault.remedy)
     }
 }
 
@@ -86,8 +85,9 @@ pub(crate) fn connect_lasting(
 /// How connections of this process are made.
 pub(super) fn settings(timeout: Duration, opening: Opening) -> Result<Settings, Failure> {
     let credentials = Credentials::of_process();
-    let credentials =
-        credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
+    let credentials = credentials.map_err(|error| {
+        Failure::new(Kind::Credentials, error.to_string()).with_remedy(Some("correct that file"))
+    })?;
     Ok(Settings { timeout, credentials, opening, ..Settings::default() })
 }
 

@@ -15,9 +15,7 @@ mod floor;
 pub(crate) use client::ServedFile;
 #[cfg(feature = "net")]
 pub(crate) use client::connect_lasting;
-pub(crate) use client::{
-    Reader, UNRESOLVED, content, floor, look, name, obstacle, server, use_credentials,
-};
+pub(crate) use client::{Reader, content, floor, look, name, obstacle, server, use_credentials};
 pub use client::{check_credentials, log_in, login_wanted};
 pub(crate) use facts::Looking;
 pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};

@@ -65,7 +65,7 @@ pub enum PrepareError {
         /// What was tried.
         step: &'static str,
         /// The answer.
-        failure: Failure,
+        failure: Box<Failure>,
         /// What became of the file, if it had been begun.
         partial: Option<Partial>,
     },
@@ -234,7 +234,7 @@ impl From<&PrepareError> for Failure {
         let words = error.to_string();
         match error {
             PrepareError::Io { source, .. } => Self::of(source, words),
-            PrepareError::Served { failure, .. } => Self { message: words, ..failure.clone() },
+            PrepareError::Served { failure, .. } => Self { message: words, ..(**failure).clone() },
             other => Self::new(other.kind(), words),
         }
     }

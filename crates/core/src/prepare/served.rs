@@ -252,7 +252,7 @@ impl Making<'_> {
             }
             Some(failure) => {
                 let (step, partial) = ("write the file", Some(partial));
-                PrepareError::Served { path, step, failure, partial }
+                PrepareError::Served { path, step, failure: Box::new(failure), partial }
             }
         })
     }
@@ -320,7 +320,7 @@ impl Making<'_> {
 
     fn failed(&self, step: &'static str, failure: Failure) -> PrepareError {
         let path = self.path().to_owned();
-        PrepareError::Served { path, step, failure, partial: None }
+        PrepareError::Served { path, step, failure: Box::new(failure), partial: None }
     }
 
     fn tell(&self, what: &str) {

@@ -206,7 +206,7 @@ impl Runner<'_> {
                 && let Ok(mut faults) = faults.lock()
             {
                 let (kind, code, message) = (*kind, code.clone(), reason.clone());
-                faults.push(Failure { kind, code, message });
+                faults.push(Failure { code, ..Failure::new(kind, message) });
             }
             self.events.follow(&event);
             (self.sink)(event);

@@ -100,10 +100,7 @@ impl<'a> Chap<'a> {
     ) -> Result<Self, Fault> {
         let user = credentials.whole_user();
         if let Some(named) = address_user.filter(|named| **named != user) {
-            let text = format!(
-                "the address names the user '{named}', and the credentials are those of '{user}'"
-            );
-            return Err(Fault::new(FaultKind::Credentials, text));
+            return Err(Fault::of_two_users(named, &user));
         }
         let password = credentials.password();
         Ok(Self { user, password, target: credentials.target(), expected: None, hash: None })
@@ -127,7 +124,8 @@ impl<'a> Chap<'a> {
                     "CHAP needs secrets of at least {SECRET_BYTES_MIN} bytes (RFC 7143), and {which} in the \
                      credentials is shorter"
                 );
-                return Err(Fault::new(FaultKind::Credentials, text));
+                let remedy = "set a longer one on the server and in the credentials";
+                return Err(Fault::new(FaultKind::Credentials, text).with_remedy(remedy));
             }
         }
         Ok(vec![("CHAP_A", "8,5".to_owned())])
@@ -147,7 +145,8 @@ impl<'a> Chap<'a> {
         if Challenge::is_open(&challenge) {
             let text = "the server sends this client's own challenge back to have it answered: it does not \
                         know the secret, and somebody may be in between";
-            return Err(Fault::new(FaultKind::Credentials, text));
+            let remedy = "look which server the address leads to";
+            return Err(Fault::new(FaultKind::Credentials, text).with_remedy(remedy));
         }
         let own = hash.answer(identifier, self.password, &challenge);
         let mut answer = vec![("CHAP_N", self.user.clone()), ("CHAP_R", hexadecimal(&own))];
@@ -181,7 +180,9 @@ impl<'a> Chap<'a> {
         let wrong = |why: &str| {
             let text =
                 format!("the server does not prove that it is the one meant (mutual CHAP): {why}");
-            Fault::new(FaultKind::Credentials, text)
+            Fault::new(FaultKind::Credentials, text).with_remedy(
+                "correct target_username and target_password in the credentials, or the secret of the server",
+            )
         };
         let (Ok(user), Ok(answer)) = (texts.get("CHAP_N"), texts.get("CHAP_R")) else {
             return Err(wrong("it gives no answer"));
@@ -292,6 +293,17 @@ mod tests {
         {
             assert!(bytes_of(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn each_login_that_cannot_be_has_the_remedy_of_its_cause() {
+        let remedy = |fault: Fault| fault.remedy.expect("a remedy");
+        let known = Credentials::new("anna", "", "a secret of twenty");
+        let other = Chap::new(&known, Some("bert")).map(drop).expect_err("two users");
+        assert_eq!(remedy(other), "name the same user in both");
+        let short = Credentials::new("anna", "", "short");
+        let offered = Chap::new(&short, None).and_then(|chap| chap.offer());
+        assert!(remedy(offered.expect_err("a short secret")).starts_with("set a longer one"));
     }
 
     /// RFC 1994, 4.1: a hash over the identifier, the secret and the challenge, one behind the other.

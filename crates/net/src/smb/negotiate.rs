@@ -104,11 +104,7 @@ fn credentials(address: &Address, settings: &Settings) -> Result<Option<Credenti
     };
     match &address.user {
         Some(user) if !user.eq_ignore_ascii_case(known.user()) => {
-            let text = format!(
-                "the address names the user '{user}', and the credentials are those of '{}'",
-                known.user()
-            );
-            Err(Fault::new(FaultKind::Credentials, text))
+            Err(Fault::of_two_users(user, known.user()))
         }
         _ => {
             let domain = address.domain.as_deref().unwrap_or(known.domain());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::checks::Found;
 use super::threads::Use;
 use super::{EngineKind, Place, Resolver, facts, kind_of};
-use crate::errors::{Failure, Kind};
-use crate::network::{RemoteFacts, RemotePlan, UNRESOLVED};
+use crate::errors::Kind;
+use crate::network::{RemoteFacts, RemotePlan};
 use crate::plan::TargetKind;
 use crate::request::{Caching, EngineChoice, RunOptions, Target, TimeSpan};
 use crate::result::WarningKind;
@@ -49,33 +49,6 @@ pub(crate) fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'sta
     }
 }
 
-/// What to do where nobody is logged in, by what was wrong; else [`remedy`] fits.
-const LOGINS: [(&str, &str); 6] = [
-    (
-        "(mutual CHAP)",
-        "correct target_username and target_password in the credentials, or the secret of the server",
-    ),
-    (
-        "wants no login by CHAP",
-        "leave target_password out of the credentials, or set CHAP up on the server",
-    ),
-    ("CHAP needs secrets of at least", "set a longer one on the server and in the credentials"),
-    ("own challenge back", "look which server the address leads to"),
-    ("the address names the user", "name the same user in both"),
-    (" the credentials in ", "correct that file"),
-];
-
-/// What to do about this failure of a target.
-fn remedy_of(name: &storage::Target, why: &Failure, is_made: bool) -> &'static str {
-    let is = |words: &str| why.message.contains(words);
-    if why.kind == Kind::NotFound && is(UNRESOLVED) {
-        return "correct the host's name in the address, or give its number";
-    }
-    let logins = LOGINS.iter().filter(|_| why.kind == Kind::Credentials && name.has_users());
-    let known = logins.into_iter().find(|(words, _)| is(words));
-    known.map_or_else(|| remedy(name, why.kind, is_made), |(_, remedy)| remedy)
-}
-
 impl Resolver<'_> {
     /// What a target over the network is, with all that speaks against the request.
     pub(super) fn find_served(
@@ -91,7 +64,8 @@ impl Resolver<'_> {
             Some(Ok(Facts::Served(known))) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                self.findings.target_is(why.kind, message, remedy_of(name, why, is_made));
+                let remedy = why.remedy.unwrap_or_else(|| remedy(name, why.kind, is_made));
+                self.findings.target_is(why.kind, message, remedy);
                 return None;
             }
             _ => {
