@@ -124,7 +124,7 @@ impl<'a> Chap<'a> {
                     "CHAP needs secrets of at least {SECRET_BYTES_MIN} bytes (RFC 7143), and {which} in the \
                      credentials is shorter"
                 );
-                let remedy = "set a longer one on the server and in the credentials";
+                let remedy = "set a longer one on the server and in --credentials=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text).with_remedy(remedy));
             }
         }
@@ -181,7 +181,7 @@ impl<'a> Chap<'a> {
             let text =
                 format!("the server does not prove that it is the one meant (mutual CHAP): {why}");
             Fault::new(FaultKind::Credentials, text).with_remedy(
-                "correct target_username and target_password in the credentials, or the secret of the server",
+                "correct target_username and target_password in --credentials=FILE, or the secret of the server",
             )
         };
         let (Ok(user), Ok(answer)) = (texts.get("CHAP_N"), texts.get("CHAP_R")) else {

@@ -233,7 +233,7 @@ fn following(stage: u8, answer: Head) -> Result<Option<u8>, Fault> {
 
 fn no_proof() -> Fault {
     let text = "the server wants no login by CHAP, so that it proves nothing either";
-    let remedy = "leave target_password out of the credentials, or set CHAP up on the server";
+    let remedy = "leave target_password out of --credentials=FILE, or set CHAP up on the server";
     Fault::new(FaultKind::Credentials, text).with_remedy(remedy)
 }
 
