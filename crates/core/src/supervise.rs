@@ -86,6 +86,18 @@ pub fn within<T>(sink: EventSink<'_>, doing: impl Into<Doing>, work: impl FnOnce
     done
 }
 
+/// The same with work of many steps, each of which may take long: it calls what it is given before each of
+/// them, as a sign of life.
+pub(crate) fn within_steps<T>(
+    sink: EventSink<'_>,
+    doing: impl Into<Doing>,
+    work: impl FnOnce(&dyn Fn()) -> T,
+) -> T {
+    let doing = doing.into();
+    let step = || sink(Event::Entered(doing.clone()));
+    within(sink, doing.clone(), || work(&step))
+}
+
 /// Why the work was not done to its end.
 #[derive(Debug)]
 pub enum TimedOut {

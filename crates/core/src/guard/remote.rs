@@ -3,11 +3,10 @@
 //! protocol, and one that holds somebody's data is named, too.
 
 use super::{DeviceLabel, Finding, Guard};
-use crate::measure::Event;
 use crate::network;
 use crate::prepare::served;
 use crate::storage::Served;
-use crate::supervise::within;
+use crate::supervise::within_steps;
 
 impl Guard<'_> {
     /// What speaks against writing to what another host serves.
@@ -36,11 +35,8 @@ impl Guard<'_> {
             return if is_granted { None } else { self.look_at_file(served, label, is_allowed) };
         }
         if !self.may_overwrite() {
-            let doing = served::looking(path);
-            // A sign of life: each piece may take seconds.
-            let asked = || (self.sink)(Event::Entered(doing.clone()));
-            let look = || network::content(path, served.plan.timeout, &asked);
-            match within(self.sink, doing.clone(), look) {
+            let look = |step: &dyn Fn()| network::content(path, served.plan.timeout, step);
+            match within_steps(self.sink, served::looking(path), look) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     let more = (!is_allowed).then(|| label.option());

@@ -184,7 +184,7 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
 
 /// What the data of a target look like, by the rules of block devices; nothing if they may be test data. Of
 /// the target is read what those rules look at, into a file in memory that is as large and otherwise empty.
-/// Before each piece it is told that one is `asked` for.
+/// Before each piece `asked` is called.
 pub(crate) fn content(
     path: &Path,
     timeout: Duration,
@@ -193,8 +193,8 @@ pub(crate) fn content(
     Ok(signature::of_device(&copy(path, timeout, None, asked)?.0)?)
 }
 
-/// What the data of a file are called; the byte at an offset is the first that is not ours. Before each piece
-/// it is told that one is `asked` for.
+/// What the data of a file are called; the byte at an offset is the first that is not ours. Before each
+/// piece `asked` is called.
 pub(crate) fn name(
     path: &Path,
     timeout: Duration,

@@ -29,9 +29,8 @@ pub(super) fn measure(
         let took = connection.no_op()?;
         took_ns.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
-    let by = || connection.no_op_in_words();
     Ok(measured(&took_ns).map(|(count, min_ns, median_ns)| RoundTrip {
-        by: by(),
+        by: connection.no_op_in_words(),
         count,
         min_ns,
         median_ns,

@@ -21,7 +21,7 @@ use crate::errors::{Failure, Kind};
 use crate::measure::{Event, EventSink};
 use crate::network::{self, ServedFile};
 use crate::plan::FilePlan;
-use crate::supervise::{Doing, within};
+use crate::supervise::{Doing, within, within_steps};
 
 /// What a server has is read again up to so many bytes before it is removed or emptied.
 const LOOKED_BYTES_MAX: u64 = 256 << 20;
@@ -72,10 +72,8 @@ pub(crate) fn name(
     sink: EventSink<'_>,
 ) -> Option<String> {
     let Whose::Theirs(at) = found else { return None };
-    let doing = looking(path);
-    let asked = || sink(Event::Entered(doing.clone()));
-    let named = within(sink, doing.clone(), || network::name(path, timeout, at, &asked));
-    named.ok().flatten()
+    let named = |step: &dyn Fn()| network::name(path, timeout, at, step);
+    within_steps(sink, looking(path), named).ok().flatten()
 }
 
 /// What [`create`] would do with a file, unless it is refused; nothing is changed.

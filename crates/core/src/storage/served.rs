@@ -6,11 +6,11 @@ use super::Served;
 use super::contract::{Creation, Facts, Source, Storage};
 use crate::errors::Failure;
 use crate::guard::{Checked, DeviceLabel, Finding, Guard};
-use crate::measure::{Event, EventSink};
+use crate::measure::EventSink;
 use crate::network::{self, Looking, Reader, RoundTrip};
 use crate::plan::{FilePlan, TargetPlan};
 use crate::prepare::{Created, PrepareError, served};
-use crate::supervise::{Doing, within};
+use crate::supervise::{Doing, within_steps};
 use crate::verify::Origin;
 
 impl Served {
@@ -81,13 +81,14 @@ impl Storage for Served {
     ) -> Option<RoundTrip> {
         let what = format!("measure the round trip to '{name}'");
         let doing = Doing::with(Some(self.server()), what);
-        let goes_on = || {
-            // A sign of life: each one may take seconds.
-            sink(Event::Entered(doing.clone()));
-            !stop.load(Ordering::Relaxed)
+        let measure = |step: &dyn Fn()| {
+            let goes_on = || {
+                step();
+                !stop.load(Ordering::Relaxed)
+            };
+            network::floor(self.path(), self.plan.timeout, &goes_on)
         };
-        let measure = || network::floor(self.path(), self.plan.timeout, &goes_on);
-        within(sink, doing.clone(), measure).ok().flatten()
+        within_steps(sink, doing, measure).ok().flatten()
     }
 
     fn remove_made(&self, checked: &Checked, sink: EventSink<'_>) -> Result<(), Failure> {

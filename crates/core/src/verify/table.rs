@@ -17,10 +17,10 @@ use super::stamp::identity;
 use super::tally::Tally;
 use super::window::Window;
 use super::word;
-use crate::measure::{Event, EventSink};
+use crate::measure::EventSink;
 use crate::plan::{VerifyPlan, VerifyTarget};
 use crate::storage::Location;
-use crate::supervise::{Doing, within};
+use crate::supervise::{Doing, within, within_steps};
 
 /// The windows of a run.
 #[derive(Debug)]
@@ -77,12 +77,11 @@ impl Tables {
         sink: EventSink<'_>,
     ) -> Result<Option<Self>, JournalError> {
         let doing = format!("make the journal '{}'", plan.journal.display());
-        let go_on = || {
-            // A sign of life: a large journal takes its time.
-            sink(Event::Entered(doing.clone().into()));
-            !stop.load(Ordering::Relaxed)
-        };
-        let words = within(sink, doing.clone(), || {
+        let words = within_steps(sink, doing, |step| {
+            let go_on = || {
+                step();
+                !stop.load(Ordering::Relaxed)
+            };
             check_place(plan)?;
             let words = making::create(&plan.journal, &head_of(plan, seed), &go_on)?;
             // Names can differ and still lead to one file; now that the journal is there, that shows. What
