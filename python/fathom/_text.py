@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 __all__ = [
+    "decoded",
     "encoding_of",
     "has_half",
     "is_secret",
@@ -64,6 +65,18 @@ _USER = re.compile(r"(?P<before>\b[\w+.-]+://[^\s:/?#@'\"]*:)(?P<value>[^\s'\"]*
 def encoding_of(data: bytes) -> str:
     """Return the encoding of a text by the mark that it begins with; without one, UTF-8."""
     return next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Return a text whose encoding is that of the mark that it begins with; without one, UTF-8.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is none, unless ``errors`` says what becomes of that.
+
+    """
+    return data.decode(encoding_of(data), errors)
 
 
 def has_half(text: str) -> bool:

@@ -6,7 +6,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from fathom._files import read_bytes
-from fathom._text import encoding_of
+from fathom._text import decoded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,6 @@ def read_toml(path: Path) -> dict[str, object]:
     """
     data = read_bytes(path, most_mib=_MOST_MIB)
     try:
-        return tomllib.loads(data.decode(encoding_of(data)))
+        return tomllib.loads(decoded(data))
     except RecursionError as error:
         raise ValueError(str(error)) from error

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fathom._files import read_bytes
-from fathom._text import encoding_of
+from fathom._text import decoded
 from fathom.clusters.model import ClusterError, EmptySourceError, Found
 from fathom.clusters.pacemaker import is_json_lines, read_journal, read_log, read_state
 from fathom.clusters.windows import objects_of, read_clixml, read_evtx, read_objects
@@ -100,4 +100,4 @@ def read_text_of(data: bytes, cluster: str, newest: datetime) -> Found:
 
 
 def _decoded(data: bytes) -> str:
-    return data.decode(encoding_of(data), errors="replace")
+    return decoded(data, errors="replace")

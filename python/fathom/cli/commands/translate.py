@@ -15,7 +15,7 @@ import fathom
 from fathom import tools
 from fathom._files import read_bytes
 from fathom._finite import json_words
-from fathom._text import encoding_of
+from fathom._text import decoded
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
@@ -178,7 +178,7 @@ def _content(path: Path) -> bytes:
 def _decoded(path: Path, content: bytes) -> str:
     """Return a text of UTF-8, or of UTF-16 with its mark, as Windows PowerShell redirects it."""
     try:
-        return content.decode(encoding_of(content))
+        return decoded(content)
     except UnicodeDecodeError:
         raise fathom.InvalidRequestError(
             f"{path} is no text: write an argument such as -b4K before a target"

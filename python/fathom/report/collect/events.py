@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._files import read_bytes
-from fathom._text import encoding_of, json_of, one_line
+from fathom._text import decoded, json_of, one_line
 from fathom.clusters import ClusterError, report_from_json
 from fathom.clusters.written import stamp
 from fathom.metrics import interval_series
@@ -64,7 +64,7 @@ def with_events(material: Material, files: Sequence[Path]) -> Material:
 def _read(path: Path) -> ClusterReport:
     try:
         data = read_bytes(path, most_mib=_MOST_MIB)
-        return report_from_json(json_of(data.decode(encoding_of(data))))
+        return report_from_json(json_of(decoded(data)))
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
