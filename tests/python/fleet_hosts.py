@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 _START_S = 60.0
 _END_S = 20.0
 _CLONE_NEWNET = 0x40000000
-# Addresses for measuring (RFC 2544), which no host of a lab has: others for each process, as
-# several may have a fleet at the same time.
-_NET = f"198.{18 + os.getpid() // 256 % 2}.{os.getpid() % 256}"
+# Addresses for measuring (RFC 2544), which no host of a lab has.
+_NETS = [f"198.{18 + at // 256}.{at % 256}" for at in range(512)]
 _LOOPBACK = "127.0.0.1"
 
 
@@ -115,8 +114,8 @@ class Fleet:
     @property
     def outside(self) -> str:
         """An address of this machine that all hosts reach."""
-        is_apart = any(one.space for one in self.places.values())
-        return f"{_NET}.254" if is_apart else _LOOPBACK
+        apart = [one.address for one in self.places.values() if one.space]
+        return f"{apart[0].rpartition('.')[0]}.254" if apart else _LOOPBACK
 
     def join_again(self, name: str) -> None:
         """Start the host of this name once more."""
@@ -199,21 +198,35 @@ def answers(host: str, port: int) -> bool:
 
 def ip(*words: str) -> None:
     """Run ``ip``."""
-    subprocess.run([shutil.which("ip") or "ip", *words], check=True, capture_output=True)
+    _ip(*words)
+
+
+def _ip(*words: str) -> str:
+    command = [shutil.which("ip") or "ip", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _free_net() -> str:
+    """Return a network that no other process of tests has, nor has left behind when it was killed.
+
+    Several may look for one at the same time: each begins at its own.
+    """
+    in_use, first = _ip("-oneline", "-4", "address"), os.getpid() % len(_NETS)
+    return next(net for net in _NETS[first:] + _NETS[:first] if f" {net}." not in in_use)
 
 
 @contextmanager
 def _network(names: Sequence[str]) -> Iterator[dict[str, Place]]:
     """Make a bridge, and for each host a namespace with a link to it."""
-    bridge = f"fl{os.getpid() % 100_000}"
+    bridge, net = f"fl{os.getpid() % 100_000}", _free_net()
     places: dict[str, Place] = {}
     with ExitStack() as made:
         ip("link", "add", bridge, "type", "bridge")
         made.callback(ip, "link", "delete", bridge)
-        ip("address", "add", f"{_NET}.254/24", "dev", bridge)
+        ip("address", "add", f"{net}.254/24", "dev", bridge)
         ip("link", "set", bridge, "up")
         for number, name in enumerate(names, 1):
-            place = Place(f"{_NET}.{number}", f"{bridge}{name}", f"{bridge}{name}0")
+            place = Place(f"{net}.{number}", f"{bridge}{name}", f"{bridge}{name}0")
             space, link = str(place.space), str(place.link)
             ip("netns", "add", space)
             made.callback(ip, "netns", "delete", space)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import fleet_hosts
 import pytest
 from fleet_faults import HOSTS, clock_library, rounds
 from fleet_hosts import Fleet, fleet_of
@@ -33,3 +34,13 @@ def test_a_fault_is_told_nothing_is_lost_and_the_next_command_works(
         pytest.skip("libfaketime is not installed (Debian: faketime)")
     *_each, whole = rounds(fleet, [kind], 1, seed=1)
     assert whole.startswith(f"{kind}: 1 times")
+
+
+def test_the_network_that_a_killed_run_left_behind_was_taken_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet_hosts, "_ip", lambda *_words: "")
+    mine = fleet_hosts._free_net()
+    left = f"7: fl6323    inet {mine}.254/24 scope global fl6323"
+    monkeypatch.setattr(fleet_hosts, "_ip", lambda *_words: left)
+    assert fleet_hosts._free_net() not in ("", mine)
