@@ -72,24 +72,41 @@ def fio_variants(binary: str, load: Load) -> list[Tool]:
     Latency stays on in all of them, and the one that reads the clock least measures completion
     latency only. What needs a second core (sqthread_poll) is left out, as it is for diskspd.
     """
+    variants = [*fio_at_depth(binary, load), *fio_in_batches(binary, load)]
+    if load.depth == 1 or load.targets[0].startswith("/dev/zram"):
+        # A device that completes within the call loses nothing by one I/O at a time.
+        variants.append(fio(binary, load, "psync clat only", "--ioengine=psync", *_FIO_LESS))
+    return variants
+
+
+_FIO_RING = ("--ioengine=io_uring", "--registerfiles=1", "--fixedbufs=1", "--nonvectored=1")
+_FIO_LESS = ("--disable_slat=1", "--disable_lat=1", "--thread")
+
+
+def fio_at_depth(binary: str, load: Load) -> list[Tool]:
+    """Fio in the ways that hand over the next I/O as soon as one is back, as diskspd does."""
+    return [
+        fio(binary, load, "io_uring", "--ioengine=io_uring"),
+        fio(binary, load, "io_uring registered", *_FIO_RING),
+        fio(binary, load, "io_uring registered, clat only", *_FIO_RING, *_FIO_LESS),
+        fio(binary, load, "libaio", "--ioengine=libaio"),
+    ]
+
+
+def fio_in_batches(binary: str, load: Load) -> list[Tool]:
+    """Fio in the ways that gather what is back, so that fewer I/Os are outstanding meanwhile."""
     batch = min(32, load.depth)
     batches = (f"--iodepth_batch_submit={batch}", f"--iodepth_batch_complete_max={batch}")
     whole = (*batches, f"--iodepth_batch_complete_min={batch}")
-    uring = ("--ioengine=io_uring", "--registerfiles=1", "--fixedbufs=1", "--nonvectored=1")
-    less = ("--disable_slat=1", "--disable_lat=1", "--thread")
-    variants = {
-        "io_uring": ("--ioengine=io_uring",),
-        "io_uring registered": uring,
-        "io_uring registered, batches": (*uring, *batches),
-        "io_uring registered, whole batches": (*uring, *whole),
-        "io_uring registered, whole batches, clat only": (*uring, *whole, *less),
-        "libaio whole batches, clat only": ("--ioengine=libaio", *whole, *less),
-        "libaio": ("--ioengine=libaio",),
-    }
-    if load.depth == 1 or load.targets[0].startswith("/dev/zram"):
-        # A device that completes within the call loses nothing by one I/O at a time.
-        variants["psync clat only"] = ("--ioengine=psync", *less)
-    return [fio(binary, load, name, *more) for name, more in variants.items()]
+    ring, whole_ring = "io_uring registered, batches", "io_uring registered, whole batches"
+    return [
+        fio(binary, load, ring, *_FIO_RING, *batches),
+        fio(binary, load, whole_ring, *_FIO_RING, *whole),
+        fio(binary, load, f"{whole_ring}, clat only", *_FIO_RING, *whole, *_FIO_LESS),
+        fio(
+            binary, load, "libaio whole batches, clat only", "--ioengine=libaio", *whole, *_FIO_LESS
+        ),
+    ]
 
 
 def fio_null_variants(binary: str, load: Load) -> list[Tool]:
