@@ -143,6 +143,25 @@ def _one_core(depth: int) -> Case:
     return Case(f"zram-{depth}-one-core", title, IOPS, 0.97, at_most=False, duel=duel)
 
 
+def _pinned_way(engine: str, depth: int) -> Case:
+    """Hold a way to the kernel that this CPU may not choose against the loop of the same way."""
+
+    def duel(setting: Setting) -> Duel:
+        load, bare = setting.zram(depth), setting.places.bare()
+        loops = {
+            "sync": lambda: [tools.bare_pread(bare, load)],
+            "aio": lambda: tools.bare_aio_variants(bare, load),
+            "uring": lambda: tools.bare_ring_variants(bare, load),
+        }
+        way = f"-u{min(32, depth)}" if engine == "uring" else f"--engine={engine}"
+        ours = tools.diskspd(setting.diskspd, load, way)
+        peers = [tools.confined(loop, 0) for loop in loops[engine]()]
+        return Duel(tools.confined(ours, 0), peers)
+
+    title = f"zram, queue depth {depth}, --engine={engine}, all on one core, against its bare loop"
+    return Case(f"zram-{depth}-{engine}", title, IOPS, 0.97, at_most=False, duel=duel)
+
+
 def _two_threads(depth: int) -> Case:
     def duel(setting: Setting) -> Duel:
         cpus = usable_cpus()
@@ -234,6 +253,9 @@ CASES = [
     *(_zram_against_fio(depth) for depth in DEPTHS),
     *(_zram_against_bare(depth) for depth in DEPTHS),
     *(_one_core(depth) for depth in DEPTHS),
+    *(_pinned_way("sync", depth) for depth in DEPTHS[:3]),
+    *(_pinned_way("aio", depth) for depth in DEPTHS),
+    *(_pinned_way("uring", depth) for depth in DEPTHS),
     *(_against_less("zram", depth, less) for less, depth in pairwise(DEPTHS)),
     *(_against_less("tmpfs", depth, 1) for depth in (2, 8, 32)),
     Case(

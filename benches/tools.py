@@ -139,14 +139,19 @@ def bare_ring_variants(binary: Path, load: Load) -> list[Tool]:
     ]
 
 
-def bare_variants(binary: Path, load: Load) -> list[Tool]:
-    """Give each bare loop that may be the best for a device which completes within the call."""
+def bare_aio_variants(binary: Path, load: Load) -> list[Tool]:
+    """Give the loop of libaio without statistics, by the size of its batches."""
     batches = sorted({1, min(32, load.depth), load.depth})
-    aio = [
+    return [
         _bare(binary, "aio", load, f"batches of {batch}", f"depth={load.depth}", f"batch={batch}")
         for batch in batches
     ]
-    return [*bare_ring_variants(binary, load), *aio, bare_pread(binary, load)]
+
+
+def bare_variants(binary: Path, load: Load) -> list[Tool]:
+    """Give each bare loop that may be the best for a device which completes within the call."""
+    ring, aio = bare_ring_variants(binary, load), bare_aio_variants(binary, load)
+    return [*ring, *aio, bare_pread(binary, load)]
 
 
 def bare_pread(binary: Path, load: Load) -> Tool:

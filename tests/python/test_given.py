@@ -143,7 +143,7 @@ REQUESTS = (
 
 @pytest.mark.parametrize("words", REQUESTS)
 def test_a_request_was_taken_by_run_alone(tmp_path: Path, words: str) -> None:
-    request = fathom.parse(f"--engine=null -c1M {words} {tmp_path / 'x.dat'}")
+    request = fathom.parse(f"--engine=null --stop-ios=1000 -c1M {words} {tmp_path / 'x.dat'}")
     again = fathom.parse(asked_words(request))
     plain = {"format": "text", "verbose": False}
     assert again.to_dict()["options"] == request.to_dict()["options"]

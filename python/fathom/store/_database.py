@@ -283,8 +283,8 @@ class Database:
 
         SQLite would go on with a file that nobody can reach any more, and save runs into it.
         """
-        opened = connection.info.setdefault(_FILE, file_number(self.name))
-        if opened != file_number(self.name):
+        number = file_number(self.name)
+        if connection.info.setdefault(_FILE, number) != number:
             raise StoreError(
                 f"the store {self.name} was removed or replaced while it was in use: put it back, "
                 "or name another store with --store"
