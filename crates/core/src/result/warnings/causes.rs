@@ -20,6 +20,8 @@ const THROTTLED: f64 = 0.05;
 const NEAR_LIMIT: f64 = 0.9;
 /// From this share on, it was: a device that completes as many by itself is no likely chance.
 const AT_LIMIT: f64 = 0.97;
+/// No limit lets more of its rate through than this, but for a short burst.
+const OVER_LIMIT: f64 = 1.1;
 /// Where slots had nothing in flight for more of their time than this, the load itself set the rate. A limit
 /// holds back what is in flight.
 const PAUSED: f64 = 0.1;
@@ -83,7 +85,7 @@ fn throttled(group: &GroupUse) -> Option<Cause> {
     }
     let words = format!(
         "the control group {} allows {cpus:.2} CPUs, and stopped what ran in it in {} of {} periods \
-         ({:.1} %), for {:.1} ms in all",
+         ({:.1} %), for {:.1} ms over all CPUs",
         group.folder,
         group.throttled_periods,
         group.periods,
@@ -312,8 +314,10 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     } else {
         "the limit was measured"
     };
+    // Some kernels count I/Os as they come to the limit, and some of them still wait then.
+    let came = if share > OVER_LIMIT { "came to it" } else { "there were" };
     let words = format!(
-        "the control group {} allows {} {what} of {}, and {} there were: {measured}, and not the device",
+        "the control group {} allows {} {what} of {}, and {} {came}: {measured}, and not the device",
         group.folder,
         grouped(limit.limit_per_s),
         limit.device,
