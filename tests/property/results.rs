@@ -39,6 +39,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         backend: Backend { name: "sim".to_owned(), ..Backend::default() },
         submissions: None,
         cpu_ns: 0,
+        cpu_waited_ns: None,
         user_cpu_ns: 0,
         slots: fathom_core::measure::Slots::default(),
         waits: Waits::default(),

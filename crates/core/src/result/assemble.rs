@@ -211,6 +211,7 @@ fn thread_result(
         },
         cpu_ns: thread.cpu_ns,
         user_cpu_ns: thread.user_cpu_ns,
+        cpu_waited_ns: thread.cpu_waited_ns,
         submissions: thread.backend.submissions,
         slots: thread.slots,
         waits: waits(thread.waits),

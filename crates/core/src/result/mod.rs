@@ -288,6 +288,9 @@ pub struct ThreadResult {
     /// The part of it outside the kernel, in nanoseconds; 0 in results of versions that did not tell.
     #[serde(default)]
     pub user_cpu_ns: u64,
+    /// How long it was ready to run and had no CPU, for its warnings; no part of the written result.
+    #[serde(skip)]
+    pub cpu_waited_ns: Option<u64>,
     /// How often it handed I/Os over, warm-up and cool-down included; absent if that was not counted.
     #[serde(default)]
     pub submissions: Option<u64>,

@@ -3,7 +3,7 @@
 
 mod slots;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::totals::{Kind, of_span};
 use super::super::{Outcome, Warning, WarningKind};
@@ -68,6 +68,23 @@ impl<'a> Found<'a> {
         let is_old = |part: &&Part| part.at_end().age_ns_min >= OLD_NS;
         let waits = |part: &&Part| part.at_end().ios > 0;
         self.stalled.iter().all(is_old) && !self.others.iter().any(waits)
+    }
+
+    /// Whether each thread that stalled had no CPU for most of that time: then others may have come back, and
+    /// the target may have answered.
+    fn had_no_cpu(&self, seen: &Seen) -> bool {
+        let mut oldest_ns: BTreeMap<u32, u64> = BTreeMap::new();
+        for part in &self.stalled {
+            let of_thread = oldest_ns.entry(part.thread).or_default();
+            *of_thread = part.at_end().age_ns_max.max(*of_thread);
+        }
+        let waited_ns = |index: u32| {
+            let thread = seen.measured.threads.iter().find(|one| one.index == index)?;
+            thread.cpu_waited_ns
+        };
+        oldest_ns.iter().all(|(&index, age_ns)| {
+            waited_ns(index).is_some_and(|waited_ns| waited_ns >= age_ns / 4 * 3)
+        })
     }
 
     fn at_end(&self) -> InFlight {
@@ -153,7 +170,7 @@ pub(super) fn warning(seen: &Seen) -> Option<Warning> {
         who.suspect(),
         who.traces(),
     );
-    let (evidence, remedy) = if found.is_of_all() {
+    let (evidence, remedy) = if found.is_of_all() || found.had_no_cpu(seen) {
         with_outside(seen, found.at_end().age_ns_min, evidence, &remedy)
     } else {
         (evidence, remedy)

@@ -49,6 +49,7 @@ fn thread_result(index: u32, reads: u64, writes: u64) -> ThreadResult {
         submissions: None,
         cpu_ns: SECOND / 2,
         user_cpu_ns: SECOND / 4,
+        cpu_waited_ns: None,
         slots: crate::measure::Slots::default(),
         waits: Waits::default(),
         targets: vec![used],

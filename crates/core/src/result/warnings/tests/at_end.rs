@@ -166,3 +166,23 @@ fn a_whole_measured_time_was_said_to_have_ended_early() {
     case.plan.spans[0].measured_ns = 10 * SECOND;
     has(&case.only(WarningKind::Interrupted).evidence, &["1.00 s of 10.00 s"]);
 }
+
+/// "Find what stalls the target (kernel log)" was said of a thread that others had kept from its CPU until the
+/// end, as another thread on another CPU had gone on.
+#[test]
+fn a_thread_that_alone_had_no_cpu_at_the_end_does_not_blame_its_target() {
+    let told_of = |waited_ms: [u64; 2]| {
+        let mut case = case(&[(0, 20_000, &[0, 0]), (1, 5_000, &[600, 600])]);
+        case.measured().beneath = Some(causes::taken(900, waited_ms.iter().sum()));
+        for (thread, waited_ms) in case.measured().threads.iter_mut().zip(waited_ms) {
+            thread.cpu_waited_ns = Some(waited_ms * SECOND / 1_000);
+        }
+        told(&case).unwrap()
+    };
+    let starved = told_of([10, 590]);
+    has(&starved.evidence, &["on '/f1'", "the others went on", "other processes used"]);
+    has(&starved.remedy, &["stop what else runs", "if it is there again"]);
+    let stalled = told_of([590, 10]);
+    lacks(&stalled.evidence, "other processes");
+    assert!(stalled.remedy.starts_with("read their latencies"), "{}", stalled.remedy);
+}
