@@ -6,7 +6,8 @@ use super::super::{CpuUse, ThreadResult, Warning, WarningKind};
 use super::caching::lies_in_page_cache;
 use super::causes::{OTHERS_PERCENT, others_percent, outside};
 use super::words::{count, either, list, rate};
-use super::{Seen, number};
+use super::{Seen, at_end, number};
+use crate::measure::InFlight;
 use crate::plan::{TargetPlan, ThreadPlan};
 use crate::units::{MIB, NANOS_PER_SEC};
 
@@ -77,6 +78,9 @@ struct Rates {
     delivered_ios: u64,
     failed_ios: u64,
     paced_uses: u32,
+    in_flight: InFlight,
+    /// Due at the end and not issued.
+    not_issued: InFlight,
 }
 
 fn rates(seen: &Seen) -> Rates {
@@ -98,6 +102,8 @@ fn rates(seen: &Seen) -> Rates {
             for part in parts {
                 sum.delivered_ios += part.ios;
                 sum.failed_ios += part.errors + part.short_ios;
+                sum.in_flight.merge(&part.edges.at_end);
+                sum.not_issued.merge(&part.edges.not_issued);
             }
             sum.paced_uses += 1;
         }
@@ -125,6 +131,14 @@ impl Rates {
         let issued = (self.delivered_ios + self.failed_ios) as f64 + f64::from(self.paced_uses);
         issued < self.asked_ios * (1.0 - RATE_TOLERANCE)
     }
+
+    /// Whether all was issued when it was due until I/Os stalled that are still in flight at the end: no lower
+    /// rate would have been reached.
+    fn is_met_before_the_end(&self) -> bool {
+        let waiting = self.in_flight.ios + self.not_issued.ios;
+        let all = Self { delivered_ios: self.delivered_ios + waiting, ..*self };
+        !all.is_missed() && self.not_issued.age_ns_max <= self.in_flight.age_ns_max
+    }
 }
 
 fn rate_not_reached(seen: &Seen) -> Option<Warning> {
@@ -146,6 +160,13 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
     if let Some(cause) = outside(seen) {
         let evidence = format!("{evidence}: {}", cause.words);
         return Some(seen.warning(WarningKind::RateNotReached, evidence, cause.remedy));
+    }
+    if at_end::is_told(seen) && rates.is_met_before_the_end() {
+        let evidence =
+            format!("{evidence}; the others were in flight or due when the measured time ended");
+        let remedy = "find what stalled the target, and measure for longer (-d), so that the stall ends \
+                      within the measured time";
+        return Some(seen.warning(WarningKind::RateNotReached, evidence, remedy.to_owned()));
     }
     let remedies =
         ["ask for a lower rate (-g)".to_owned(), "allow more outstanding I/O (-o)".to_owned()];

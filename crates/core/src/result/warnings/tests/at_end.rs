@@ -186,3 +186,22 @@ fn a_thread_that_alone_had_no_cpu_at_the_end_does_not_blame_its_target() {
     lacks(&stalled.evidence, "other processes");
     assert!(stalled.remedy.starts_with("read their latencies"), "{}", stalled.remedy);
 }
+
+/// "Ask for a lower rate (-g), or allow more outstanding I/O (-o)" was the advice where all had been on time
+/// until the target stalled.
+#[test]
+fn a_rate_that_a_stall_at_the_end_cut_off_is_not_to_be_lower() {
+    let told_of = |oldest_due_ms: u64| {
+        let mut case = case(&[(0, 5_000, &[400, 400])]);
+        case.plan.spans[0].threads[0].assignments[0].pace = Some(Pace::constant(9_000, SECOND));
+        let not_issued = &mut case.used(0).read.edges.not_issued;
+        (1..=3_998).for_each(|one| not_issued.add(oldest_due_ms * SECOND / 1_000 * one / 3_998));
+        let all = case.all();
+        all.into_iter().find(|one| one.kind == WarningKind::RateNotReached).expect("it was not")
+    };
+    let cut_off = told_of(399);
+    has(&cut_off.evidence, &["9,000 I/Os", "in flight or due"]);
+    has(&cut_off.remedy, &["find what stalled the target", "-d"]);
+    lacks(&cut_off.remedy, "-o");
+    has(&told_of(800).remedy, &["-g", "-o"]);
+}
