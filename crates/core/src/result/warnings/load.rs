@@ -132,8 +132,8 @@ impl Rates {
         issued < self.asked_ios * (1.0 - RATE_TOLERANCE)
     }
 
-    /// Whether all was issued when it was due until I/Os stalled that are still in flight at the end: no lower
-    /// rate would have been reached.
+    /// Whether all was issued when it was due until I/Os stalled that are still in flight at the end: no
+    /// lower rate would have been reached.
     fn is_met_before_the_end(&self) -> bool {
         let waiting = self.in_flight.ios + self.not_issued.ios;
         let all = Self { delivered_ios: self.delivered_ios + waiting, ..*self };

@@ -59,8 +59,8 @@ pub fn suspended(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warning
     })
 }
 
-/// The control group whose quota stopped the process for as long at a time, if one did: with a long period it
-/// looks as a signal does.
+/// The control group whose quota stopped the process for as long at a time, if one did: with a long period
+/// it looks as a signal does.
 fn quota(measured: &SpanMeasurements) -> Option<&str> {
     let seen = measured.beneath.as_ref()?;
     let (begin, end) = (seen.at(Edge::Begin)?, seen.at(Edge::End)?);
@@ -99,8 +99,8 @@ mod tests {
         seen
     }
 
-    /// "Find out what stopped it (Ctrl-Z, SIGSTOP, a debugger)" was said beside a quota of 20 ms in each second
-    /// that had.
+    /// "Find out what stopped it (Ctrl-Z, SIGSTOP, a debugger)" was said beside a quota of 20 ms in each
+    /// second that had.
     #[test]
     fn a_quota_with_a_long_period_was_taken_for_a_signal() {
         let plan = crate::guard::fixture::span(Vec::new());

@@ -167,8 +167,8 @@ fn a_whole_measured_time_was_said_to_have_ended_early() {
     has(&case.only(WarningKind::Interrupted).evidence, &["1.00 s of 10.00 s"]);
 }
 
-/// "Find what stalls the target (kernel log)" was said of a thread that others had kept from its CPU until the
-/// end, as another thread on another CPU had gone on.
+/// "Find what stalls the target (kernel log)" was said of a thread that others had kept from its CPU until
+/// the end, as another thread on another CPU had gone on.
 #[test]
 fn a_thread_that_alone_had_no_cpu_at_the_end_does_not_blame_its_target() {
     let told_of = |waited_ms: [u64; 2]| {

@@ -102,8 +102,8 @@ fn a_limit_of_io_that_was_reached_is_told_as_what_was_measured() {
     has(&found.evidence, &["allows 300 reads per second of vda", "307.5 there were"]);
 }
 
-/// "Allows 4,194,304 bytes written per second, and 8,388,608 there were" was said of blocks of 8 MiB, which the
-/// kernel counts before the limit keeps them.
+/// "Allows 4,194,304 bytes written per second, and 8,388,608 there were" was said of blocks of 8 MiB, which
+/// the kernel counts before the limit keeps them.
 #[test]
 fn no_more_are_said_to_have_been_than_a_limit_allows() {
     let groups = vec![limited(LimitKind::WriteBytesPerS, 1_000, Some(2_000.0))];
