@@ -46,6 +46,10 @@ class SimulatedFleet(SimulatedStorage):
         """Return how many hosts there are."""
         return HOSTS
 
+    def host_names(self) -> list[str]:
+        """Return which hosts there are."""
+        return [f"local-{number}" for number in range(1, HOSTS + 1)]
+
     def of_first(self, hosts: int) -> SimulatedFleet:
         """Let as many hosts measure."""
         self.truths = {"": Truth(servers=16 * hosts)}

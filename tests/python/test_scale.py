@@ -161,6 +161,12 @@ class _FourHosts:
     def host_count(self) -> int:
         return 4
 
+    def host_names(self) -> list[str]:
+        return ["a", "b", "c", "d"]
+
+    def keep_hosts(self, names: list[str]) -> None:
+        assert names == self.host_names()
+
     def of_first(self, hosts: int) -> _FourHosts:
         self.hosts = hosts
         return self

@@ -89,7 +89,8 @@ def tell_fleet() -> None:
     """Say whose rates are shown, where a fleet measured them."""
     if (fleet := chosen_fleet()) is not None:
         many = f"the {fleet.local_hosts} hosts" if fleet.local_hosts else "all hosts"
-        typer.echo(rates_sentence(f"{many} of the fleet"))
+        there = " that were there" if fleet.on_host_loss == "continue" else ""
+        typer.echo(rates_sentence(f"{many} of the fleet{there}"))
 
 
 def chosen_fleet() -> FleetAddress | None:

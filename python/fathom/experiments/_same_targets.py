@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fathom.store import Experiment, RunSummary, Store, StoredRun
 
-__all__ = ["refuse_other_folder", "refuse_other_targets"]
+__all__ = ["hosts_of", "refuse_other_folder", "refuse_other_targets"]
 
 _OF_THIS_HOST = ("file", "block_device")
 _IDENTITY = {
@@ -81,6 +81,22 @@ def _is_in(folder: str, word: str) -> bool:
     except (OSError, HangingError):
         return False
     return stat.S_ISREG(mode) or stat.S_ISBLK(mode) or stat.S_ISDIR(mode)
+
+
+def hosts_of(store: Store, runs: Sequence[RunSummary]) -> list[str]:
+    """Return the hosts of the first complete run, lost ones as well; none if no fleet measured it.
+
+    ``runs`` are the newest first. Where none is complete, it is the first of several hosts: what
+    could not be merged is saved by each host alone.
+    """
+    complete = [one for one in reversed(runs) if one.outcome == "complete"]
+    for run in complete[:1] or reversed(runs):
+        with run_damage_told(run.id):
+            hosts = store.runs.get(run.id).result.raw.get("hosts", ())
+            names = [str(one["name"]) for one in hosts]
+        if complete or len(names) > 1:
+            return names
+    return []
 
 
 def _is_of_this_host(run: RunSummary) -> bool:

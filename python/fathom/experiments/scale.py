@@ -179,7 +179,12 @@ def scale(
     counts = counts_up_to(fleet.host_count())
     if len(counts) == 1:
         raise InvalidRequestError("the fleet has one host: there is nothing to scale to")
-    plan = {"arguments": [*arguments], "counts": counts, "runner": fleet.fleet.runner_name()}
+    plan = {
+        "arguments": [*arguments],
+        "counts": counts,
+        "runner": fleet.fleet.runner_name(),
+        "hosts": fleet.host_names(),
+    }
     experiment_id = store.experiments.begin("scale", label or "scale", plan)
     runner = _Growing(fleet)
     session = Session(store, experiment_id, runner, on_progress=on_progress)
@@ -211,6 +216,9 @@ def resume_scale(
     with damage_told(experiment_id):
         counts = [int(one) for one in plan.get("counts", ())]
         arguments = [str(one) for one in plan.get("arguments", ())]
+        names = [str(one) for one in plan.get("hosts", ())]
+    if names:
+        fleet.keep_hosts(names)
     if counts and fleet.host_count() != counts[-1]:
         raise InvalidRequestError(
             f"experiment e{experiment_id} was begun with {counted(counts[-1], 'host')}, and "

@@ -21,12 +21,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom._events_file import note
 from fathom.errors import FathomError, InvalidRequestError, TargetError
-from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
+from fathom.experiments._same_targets import (
+    hosts_of,
+    refuse_other_folder,
+    refuse_other_targets,
+)
 from fathom.experiments._target_trouble import no_further_load, refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
 from fathom.metrics import run_value
-from fathom.runners import stored_figures
+from fathom.runners import RunnerOfHosts, stored_figures
 from fathom.store.damage import not_of_the_store
 from fathom.store.errors import NotFoundError
 
@@ -266,6 +270,8 @@ class Session:
         runs = self.store.runs.list(experiment_id=found.id)
         refuse_other_folder(found, runs)
         refuse_other_targets(self.store, runs)
+        if isinstance(self.runner, RunnerOfHosts) and (names := hosts_of(self.store, runs)):
+            self.runner.keep_hosts(names)
         self.store.experiments.finish(found.id, "running")
         return found
 

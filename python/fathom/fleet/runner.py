@@ -45,14 +45,25 @@ class _Shared:
     def __init__(self, fleet: FleetAddress) -> None:
         self.fleet = fleet
         self._session: FleetSession | None = None
+        self._names: tuple[str, ...] = ()
 
     def session(self) -> FleetSession:
-        """Return it; another one where hosts were lost, which may be back."""
+        """Return it; another one where hosts were lost, which may be back.
+
+        It has the hosts of the first one: a sum of others would be shown beside theirs.
+        """
         if self._session is not None and self._session.is_idle_without_a_host:
             self.close()
         if self._session is None:
-            self._session = FleetSession(self.fleet)
+            self._session = FleetSession(self.fleet, self._names)
+            self._names = tuple(one.name for one in self._session.hosts)
         return self._session
+
+    def keep_hosts(self, names: Sequence[str]) -> None:
+        """Measure with these hosts and no others from now on."""
+        if self._session is not None and [one.name for one in self._session.hosts] != [*names]:
+            self.close()
+        self._names = tuple(names)
 
     def close(self) -> None:
         """Let the hosts go."""
@@ -108,6 +119,14 @@ class FleetRunner:
     def host_count(self) -> int:
         """Return how many hosts measure."""
         return len(self._shared.session().hosts)
+
+    def host_names(self) -> list[str]:
+        """Return which hosts measure."""
+        return [one.name for one in self._shared.session().hosts]
+
+    def keep_hosts(self, names: Sequence[str]) -> None:
+        """Measure with these hosts and no others; see ``RunnerOfHosts``."""
+        self._shared.keep_hosts(names)
 
     def _with(self, **other: Any) -> FleetRunner:  # noqa: ANN401 - Of the constructor.
         kept = {

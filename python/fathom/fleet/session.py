@@ -40,13 +40,18 @@ _CONNECT_S = 10.0
 # The main thread looks so often whether it was interrupted.
 _LOOK_S = 0.2
 _END_S = 12.0
+_LEFT = "it is not in the fleet any more"
 
 
 class FleetSession:
     """A connection to a fleet, driven by a thread of its own."""
 
-    def __init__(self, fleet: FleetAddress, *, only_looks: bool = False) -> None:
-        """Connect. Who ``only_looks`` takes also hosts that could not measure.
+    def __init__(
+        self, fleet: FleetAddress, known: Sequence[str] = (), *, only_looks: bool = False
+    ) -> None:
+        """Connect, to the hosts that are ``known`` from earlier runs, if there were any.
+
+        Who ``only_looks`` takes also hosts that could not measure.
 
         Raises
         ------
@@ -58,7 +63,7 @@ class FleetSession:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
-        self._core = _Core(fleet, only_looks=only_looks)
+        self._core = _Core(fleet, known, only_looks=only_looks)
         self._is_measuring = False
         # At the latest when the process ends; the lease ends what a killed one leaves.
         self._finalizer = weakref.finalize(self, _finish, self._core, self._loop, self._thread)
@@ -129,8 +134,9 @@ class FleetSession:
 class _Core:
     """What the thread of a session does."""
 
-    def __init__(self, fleet: FleetAddress, *, only_looks: bool) -> None:
+    def __init__(self, fleet: FleetAddress, known: Sequence[str], *, only_looks: bool) -> None:
         self._fleet = fleet
+        self._known = known
         self._only_looks = only_looks
         self._local: LocalFleet | None = None
         self._session = secrets.token_hex(8)
@@ -154,7 +160,11 @@ class _Core:
             str(one["name"]): f"{scheme}://{where.partition('://')[2]}"
             for where, one in workers.items()
         }
-        self.hosts = [HostLink(name, found[name], arguments) for name in self._chosen([*found])]
+        names = self._known_of([*found]) if self._known else self._chosen([*found])
+        self.hosts = [HostLink(name, found.get(name, ""), arguments) for name in names]
+        for host in self.hosts:
+            if not host.address:
+                host.lose(_LEFT)
         await self._meet()
 
     async def _coordinator(self) -> tuple[str, Mapping[str, Any]]:
@@ -178,13 +188,36 @@ class _Core:
             )
         return [*wanted]
 
+    def _known_of(self, there: Sequence[str]) -> list[str]:
+        """Return the hosts of the runs before, which all have to be there, or one to go on with."""
+        missing = [one for one in self._known if one not in there]
+        if missing and not self._goes_on:
+            names = ", ".join(sorted(there, key=_in_order)) or "nobody"
+            raise FathomError(
+                f"host '{missing[0]}' has measured before, and {_LEFT}: there is {names}; figures "
+                "of fewer hosts do not belong beside those of all, so let it join again (fathom "
+                "fleet join)"
+            )
+        return [*self._known]
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether runs go on without hosts that are known from earlier ones."""
+        return bool(self._known) and self._fleet.on_host_loss == "continue"
+
     async def _meet(self) -> None:
+        if self._only_looks or self._goes_on:
+            await asyncio.gather(*(_looked_at(one) for one in self.hosts if one.lost is None))
+        else:
+            await self._on_all(HostLink.meet)
         if self._only_looks:
-            await asyncio.gather(*(_looked_at(one) for one in self.hosts))
             return
-        await self._on_all(HostLink.meet)
+        there = [one for one in self.hosts if one.lost is None]
+        if not there:
+            first = self.hosts[0]
+            raise FathomError(f"host '{first.name}' cannot be used, nor any other: {first.lost}")
         ours = version()
-        others = {one.name: one.hello["version"] for one in self.hosts}
+        others = {one.name: one.hello["version"] for one in there}
         wrong = [name for name, theirs in others.items() if theirs != ours]
         if wrong:
             told = ", ".join(f"host '{name}' has version {others[name]}" for name in wrong)
@@ -203,6 +236,8 @@ class _Core:
 
     async def _taken(self, host: HostLink) -> None:
         if host.lost is not None:
+            if self._goes_on:
+                return
             raise FathomError(f"host '{host.name}' was lost: {host.lost}")
         if not host.is_taken:
             who = f"{_user()} on {platform.node()}, process {os.getpid()}"

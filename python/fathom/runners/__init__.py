@@ -5,6 +5,14 @@
 """
 
 from fathom.runners.native import OWN_TOOL, NativeRunner, stored_figures
-from fathom.runners.runner import Figures, Runner, RunOutcome
+from fathom.runners.runner import Figures, Runner, RunnerOfHosts, RunOutcome
 
-__all__ = ["OWN_TOOL", "Figures", "NativeRunner", "RunOutcome", "Runner", "stored_figures"]
+__all__ = [
+    "OWN_TOOL",
+    "Figures",
+    "NativeRunner",
+    "RunOutcome",
+    "Runner",
+    "RunnerOfHosts",
+    "stored_figures",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.result import Result
 
-__all__ = ["Figures", "PermittedRunner", "RunOutcome", "Runner"]
+__all__ = ["Figures", "PermittedRunner", "RunOutcome", "Runner", "RunnerOfHosts"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,14 @@ class Runner(Protocol):
             If Ctrl-C ended the run.
 
         """
+
+
+@runtime_checkable
+class RunnerOfHosts(Protocol):
+    """A runner that many hosts may be behind."""
+
+    def keep_hosts(self, names: Sequence[str]) -> None:
+        """Measure with these hosts and no others, as what was measured before is theirs."""
 
 
 class PermittedRunner(Runner, Protocol):
