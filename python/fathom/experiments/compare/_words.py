@@ -15,6 +15,7 @@ _TERMS = {
     "device_firmware": "firmware",
     "device_scheduler": "I/O scheduler",
     "target_file_system": "file system",
+    "target_size_bytes": "size (bytes)",
     "tool_version": "version",
     "block_bytes": "block size (bytes)",
     "outstanding": "depth",

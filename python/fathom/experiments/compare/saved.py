@@ -327,6 +327,10 @@ def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
                 {str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)
             ]
             sentences.append(told(what, key, *values))
+    if not any(run.imported is not None for run in (*a, *b)):
+        key = "target_size_bytes"
+        values = [{str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)]
+        sentences.append(told("The target", key, *values))
     versions = [{run.summary.columns["tool_version"] for run in side} for side in (a, b)]
     sentences.append(told("The tool", "tool_version", *versions))
     return [one for one in sentences if one]
