@@ -15,9 +15,11 @@ from fathom._own_stores import is_own_store
 from fathom._provenance import TargetProvenance, is_among_devices, target_provenance
 from fathom.experiments import _same_targets
 from fathom.experiments._same_targets import refuse_other_folder, refuse_other_targets
+from fathom.experiments.compare import compare_runs
 from fathom.fleet.address import FleetAddress
 from fathom.store import Store, summary
 from our_data import our_data
+from storage_servers import Nbdkit
 
 MIB = 1 << 20
 
@@ -95,6 +97,46 @@ def test_what_the_experiment_makes_or_changes_itself_is_not_asked(tmp_path: Path
         for path in (made, both):
             path.write_bytes(our_data(3 * MIB))
         look(store, experiment)
+
+
+def test_an_export_that_had_shrunk_was_measured_on(tmp_path: Path) -> None:
+    if (obstacle := Nbdkit.obstacle()) is not None:
+        pytest.skip(obstacle)
+    server = Nbdkit(tmp_path / "server")
+    served = server.folder / "disk.dat"
+    served.write_bytes(our_data(2 * MIB))
+    server.start()
+    try:
+        with Store(tmp_path / "s.sqlite") as store:
+            experiment = store.experiments.begin("sweep", "x", {})
+            measured(store, experiment, server.address("disk.dat"))
+            look(store, experiment)
+            nothing = store.experiments.begin("sweep", "x", {})
+            measured(store, nothing, "--engine=null", server.address("disk.dat"))
+            look(store, nothing)
+            os.truncate(served, MIB)
+            words = (
+                r"^nbd://.*disk\.dat had 2,097,152 bytes when e1 measured it, and has 1,048,576 "
+            )
+            with pytest.raises(InvalidRequestError, match=words):
+                look(store, experiment)
+            server.kill()
+            # The run that comes next says what is wrong with the server.
+            look(store, experiment)
+    finally:
+        server.kill()
+
+
+def test_a_comparison_did_not_say_that_the_target_had_another_size(tmp_path: Path) -> None:
+    path = tmp_path / "one.dat"
+    with Store(tmp_path / "s.sqlite") as store:
+        for size in (2 * MIB, MIB):
+            path.write_bytes(our_data(size))
+            load = ["-b4K", "-d1", "-W0", "--stop-ios=4", str(path)]
+            for _ in range(2):
+                store.runs.save(fathom.run(load), load)
+        sized = [*compare_runs(store, "1,2", "3,4").differences]
+        assert sized == ["The target differs: size (bytes) is 2097152 in A and 1048576 in B."]
 
 
 @pytest.mark.parametrize("target", ["/dev/null", "empty.dat", "."])

@@ -13,6 +13,7 @@ from fathom._files import size_of
 from fathom._hanging import LOOK_S, HangingError, within
 from fathom._processes import current_folder
 from fathom._provenance import target_provenance
+from fathom.engine import explain
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.fleet.address import FLEET_PREFIX, FleetAddress
 from fathom.store.damage import run_damage_told
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["hosts_of", "refuse_other_folder", "refuse_other_targets"]
 
-_OF_THIS_HOST = ("file", "block_device")
+_SERVED = "network"
+_MEASURED_HERE = ("file", "block_device", _SERVED)
+# An answer that comes later is that of nobody any more.
+_SERVED_S = 4
 _IDENTITY = {
     "file_system": "the file system",
     "device_model": "a disk of the model",
@@ -106,9 +110,10 @@ def _is_of_this_host(run: RunSummary) -> bool:
 def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
     """Refuse to go on with targets that are others than the last complete run of each found.
 
-    Others have another size, file system, or model or serial number of their disks. What each run
-    makes, what had several sizes before, what other hosts have or serve, and what is gone is not
-    asked. ``runs`` are all that the experiment has, the newest first.
+    Others have another size, file system, or model or serial number of their disks; of what other
+    hosts serve the size alone is known. What each run makes, what had several sizes before, what
+    the hosts of a fleet have, and what is gone is not asked. ``runs`` are all that the experiment
+    has, the newest first.
 
     Raises
     ------
@@ -118,7 +123,7 @@ def refuse_other_targets(store: Store, runs: Sequence[RunSummary]) -> None:
     """
     for run in _last_of_each(runs):
         for then in _measured(store, run):
-            now = _now(then["path"])
+            now = _served(then["path"]) if then["kind"] == _SERVED else _now(then["path"])
             change = None if now is None else _change(then, now)
             if change is not None:
                 before, after = change
@@ -142,7 +147,7 @@ def _last_of_each(runs: Sequence[RunSummary]) -> list[RunSummary]:
 
 
 def _measured(store: Store, run: RunSummary) -> Sequence[Mapping[str, Any]]:
-    """Return the targets of this host that were there before a run, as the store has them."""
+    """Return the targets that were there before a run of this host, as the store has them."""
     try:
         stored = store.runs.get(run.id)
         with run_damage_told(run.id):
@@ -158,7 +163,7 @@ def _not_made(run: StoredRun) -> Sequence[Mapping[str, Any]]:
     spans = run.result.raw["request"]["profile"]["time_spans"]
     asked = [target for span in spans for target in span["targets"]]
     made = {one["path"] for one in asked if one["create_bytes"] is not None}
-    return [one for one in run.targets if one["kind"] in _OF_THIS_HOST and one["path"] not in made]
+    return [one for one in run.targets if one["kind"] in _MEASURED_HERE and one["path"] not in made]
 
 
 def _now(path: str) -> Mapping[str, Any] | None:
@@ -170,6 +175,19 @@ def _now(path: str) -> Mapping[str, Any] | None:
     try:
         return within(LOOK_S, f"look at '{path}'", look)
     except (OSError, ValueError, HangingError):
+        return None
+
+
+def _served(address: str) -> Mapping[str, Any] | None:
+    """Return the size of what another host serves; None if it does not answer, or refuses us."""
+
+    def look() -> Mapping[str, Any]:
+        (told,) = explain([f"--io-timeout={_SERVED_S}", "-w0", address])["targets"]
+        return {"size_bytes": told["size_bytes"], **dict.fromkeys(_IDENTITY)}
+
+    try:
+        return within(LOOK_S, f"look at '{address}'", look)
+    except (FathomError, OSError, ValueError, HangingError):
         return None
 
 
