@@ -74,12 +74,13 @@ WEAKENING = (
     "reconnected",
     "allocating-writes",
     "server-window",
+    "resized",
 )
 """Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijklmnopqrstu", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklmnopqrstuv", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 

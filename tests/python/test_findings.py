@@ -57,6 +57,13 @@ def reads_and_writes(write_rate: float) -> list[Result]:
     ]
 
 
+def there_before(*results: Result) -> list[Result]:
+    """Return them as results of a target that none of their runs made."""
+    for one in results:
+        one.raw["request"]["profile"]["time_spans"][0]["targets"][0]["create_bytes"] = None
+    return [*results]
+
+
 def write_through(durable_us: float, quick_us: float) -> list[Result]:
     return [
         fabricated(latency_ns=100.0),
@@ -186,6 +193,7 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "hosts-apart": ([fleet(9e3, 9e3, outside_overlap_ns=80_000_000)], None),
     "shared-limit": ([fleet(9e3), fleet(4.6e3, 4.6e3)], None),
     "too-good": ([fabricated(latency_ns=1.5, rates=600e3)], None),
+    "resized": (there_before(fabricated(), fabricated(), fabricated(size=16 * GIB)), None),
 }
 # Cases that show nothing; each is the near neighbour of one that does.
 SILENT: dict[str, tuple[Sequence[Result], str | None]] = {

@@ -77,6 +77,7 @@ OF_THE_RUN = {
     "page-cache",
     "rate-not-reached",
     "reconnected",
+    "resized",
     "server-answered",
     "server-window",
     "shared-blocks",

@@ -19,6 +19,7 @@ from test_findings import (
     noisy,
     reads_and_writes,
     sweep,
+    there_before,
     two,
     write_through,
 )
@@ -37,6 +38,16 @@ WARNINGS = (
     *("shared_sequential_blocks", "response_behind_schedule", "stop_rule_not_met", "io_errors"),
     *("short_io", "backend_fallback", "mixed_cores", "no_effect", "range_beyond_target"),
 )
+
+
+def _of_one_size() -> Iterator[Case]:
+    """Ranges of one target, files that each run makes at its own size, and ones not reached."""
+    for number in TEN[:4]:
+        yield there_before(fabricated(), fabricated(limit=GIB << number)), None
+    for number in TEN[4:8]:
+        yield [fabricated(size=8 * GIB), fabricated(size=GIB << (number - 4))], None
+    yield there_before(fabricated(), fabricated(size=0)), None
+    yield [fleet(9e3, 9e3), fleet(9e3)], None
 
 
 def _growing() -> Iterator[Case]:
@@ -221,6 +232,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "provisioned-limit": _no_plateau,
     "burst-credits": _no_step,
     "not-enough-outstanding": _saturated,
+    "resized": _of_one_size,
     **dict.fromkeys(("host-lost", "slow-host", "hosts-apart", "shared-limit"), _fleets),
 }
 

@@ -98,6 +98,7 @@ BEFALLING_RULES = frozenset(
         "no-room",
         "nothing-completed",
         "reconnected",
+        "resized",
         "stalled",
         "suspended",
     }

@@ -110,7 +110,7 @@ class Runner(Protocol):
 
 @runtime_checkable
 class RunnerOfHosts(Protocol):
-    """A runner that many hosts may be behind."""
+    """A runner whose loads several hosts may run."""
 
     def keep_hosts(self, names: Sequence[str]) -> None:
         """Measure with these hosts and no others, as what was measured before is theirs."""
