@@ -144,17 +144,18 @@ def _one_core(depth: int) -> Case:
 
 
 def _pinned_way(engine: str, depth: int) -> Case:
-    """Hold a way to the kernel that this CPU may not choose against the loop of the same way."""
+    """Hold a way that this CPU may not choose against the loop of the same way.
+
+    Not io_uring: where a call does the whole I/O, its workers only cost, on whichever CPU.
+    """
 
     def duel(setting: Setting) -> Duel:
         load, bare = setting.zram(depth), setting.places.bare()
         loops = {
             "sync": lambda: [tools.bare_pread(bare, load)],
             "aio": lambda: tools.bare_aio_variants(bare, load),
-            "uring": lambda: tools.bare_ring_variants(bare, load),
         }
-        way = f"-u{min(32, depth)}" if engine == "uring" else f"--engine={engine}"
-        ours = tools.diskspd(setting.diskspd, load, way)
+        ours = tools.diskspd(setting.diskspd, load, f"--engine={engine}")
         peers = [tools.confined(loop, 0) for loop in loops[engine]()]
         return Duel(tools.confined(ours, 0), peers)
 
@@ -255,7 +256,6 @@ CASES = [
     *(_one_core(depth) for depth in DEPTHS),
     *(_pinned_way("sync", depth) for depth in DEPTHS[:3]),
     *(_pinned_way("aio", depth) for depth in DEPTHS),
-    *(_pinned_way("uring", depth) for depth in DEPTHS),
     *(_against_less("zram", depth, less) for less, depth in pairwise(DEPTHS)),
     *(_against_less("tmpfs", depth, 1) for depth in (2, 8, 32)),
     Case(
