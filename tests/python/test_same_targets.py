@@ -6,6 +6,7 @@ import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fathom
 import pytest
@@ -20,6 +21,9 @@ from fathom.fleet.address import FleetAddress
 from fathom.store import Store, summary
 from our_data import our_data
 from storage_servers import Nbdkit
+
+if TYPE_CHECKING:
+    from fathom.experiments.progress import Progress
 
 MIB = 1 << 20
 
@@ -137,6 +141,22 @@ def test_a_comparison_did_not_say_that_the_target_had_another_size(tmp_path: Pat
                 store.runs.save(fathom.run(load), load)
         sized = [*compare_runs(store, "1,2", "3,4").differences]
         assert sized == ["The target differs: size (bytes) is 2097152 in A and 1048576 in B."]
+
+
+def test_a_mean_of_runs_on_two_sizes_did_not_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.dat"
+    path.write_bytes(our_data(2 * MIB))
+
+    def cut(told: Progress) -> None:
+        if told.done == 2:
+            os.truncate(path, MIB)
+
+    load = f"-b4K -d1 -W0 --stop-ios=50 {path}"
+    with Store(tmp_path / "s.sqlite") as store:
+        told = fathom.repeat(load, store=store, pilot=3, most=3, on_progress=cut)
+    (claim,) = told.claims
+    assert "resized" in claim.weakened_by
+    assert "the target changed its size (certain)" in claim.text
 
 
 @pytest.mark.parametrize("target", ["/dev/null", "empty.dat", "."])

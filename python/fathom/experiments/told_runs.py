@@ -1,7 +1,8 @@
-"""What speaks against runs of an experiment, each looked at by itself."""
+"""What speaks against runs of an experiment, each looked at by itself, and that they agree."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom._asked import asked_load
@@ -9,11 +10,13 @@ from fathom._claims import MARKS, Doubt, ToldRun, ToldRuns
 from fathom._time_spans import by_time_span
 from fathom.errors import FathomError
 from fathom.findings.observed import TargetEvidence, observe
+from fathom.findings.rules.resized import RULE as RESIZED
+from fathom.findings.rules.resized import of_another_size, size_found, sizes_told
 from fathom.findings.search import apply
 from fathom.runners import OWN_TOOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fathom.result import Result
     from fathom.store import Store
@@ -32,6 +35,7 @@ def told_runs(
     Of runs with several time spans it is the first, of which figures are, unless every one counts.
     """
     found: dict[int, ToldRun] = {}
+    sizes: dict[str, dict[int, int]] = {}
     for run_id in dict.fromkeys(one for one in run_ids if one is not None):
         if len(found) >= MOST_RUNS:
             break
@@ -42,7 +46,27 @@ def told_runs(
             continue
         if stored.imported is None:
             found[run_id] = told_run(stored.result, run_id, every_time_span=every_time_span)
-    return ToldRuns(found)
+            if (size := size_found(stored.result)) is not None:
+                spans = stored.result.raw["request"]["profile"]["time_spans"]
+                sizes.setdefault(spans[0]["targets"][0]["path"], {})[run_id] = size
+    return ToldRuns(found | _resized(found, sizes))
+
+
+def _resized(
+    found: Mapping[int, ToldRun], sizes: Mapping[str, Mapping[int, int]]
+) -> dict[int, ToldRun]:
+    """Return the runs which found a target in another size than most, with that doubt."""
+    return {
+        run_id: replace(
+            found[run_id],
+            doubts=(
+                *found[run_id].doubts,
+                Doubt(RESIZED.name, RESIZED.title, "certain", sizes_told(target, by_run)),
+            ),
+        )
+        for target, by_run in sizes.items()
+        for run_id in of_another_size(by_run)
+    }
 
 
 def told_run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from fathom.findings.causes import NOTHING
@@ -10,58 +11,63 @@ from fathom.hosts import host_figures
 from fathom.units import counted, listed, size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from fathom.findings.observed import Observed, TargetEvidence
+    from fathom.findings.observed import TargetEvidence
+    from fathom.result import Result
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "of_another_size", "size_found", "sizes_told"]
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    sizes: dict[int, dict[int, Observed]] = {}
-    for one in (*evidence.observed, *evidence.silent):
-        if (size := _size_of(one)) is not None:
-            sizes.setdefault(size, {}).setdefault(one.run_key, one)
-    if len(sizes) > 1:
-        # Most runs had it as it was meant; of as many, the first did.
-        meant = max(sizes, key=lambda size: len(sizes[size]))
-        others = [one for size in sizes if size != meant for one in sizes[size].values()]
+    runs = {one.run_key: one for one in (*evidence.observed, *evidence.silent)}
+    found = {key: size_found(one.result) for key, one in runs.items()}
+    sizes = {key: size for key, size in found.items() if size is not None}
+    others = of_another_size(sizes)
+    if others:
         yield Noticed(
-            f"{evidence.target} had {_told(sizes)}; a load on a smaller range finds more of it in "
-            "caches.",
+            sizes_told(evidence.target, sizes),
             "Find out who resized it, and measure all of it again at one size.",
             "certain",
-            others,
+            [runs[key] for key in others],
             len(others),
         )
 
 
-def _size_of(run: Observed) -> int | None:
-    """Return what size a run found; None where each run makes its target, or hosts have their own.
+def size_found(result: Result) -> int | None:
+    """Return what size in bytes a run found its first target to have.
 
-    A run that found none did not reach it.
+    None where the run makes it, where each host has its own, and where it was not reached.
     """
-    (asked, *_others) = run.result.raw["request"]["profile"]["time_spans"][0]["targets"]
-    if asked["create_bytes"] is not None or host_figures(run.result):
+    asked = result.raw["request"]["profile"]["time_spans"][0]["targets"][:1]
+    if not asked or asked[0]["create_bytes"] is not None or host_figures(result):
         return None
-    found: Sequence[int | None] = [
-        one["size_bytes"]
-        for one in run.result.raw["time_spans"][0]["targets"]
-        if one["path"] == asked["path"]
-    ]
-    return (found[0] or None) if found else None
+    for one in (target for span in result.raw["time_spans"][:1] for target in span["targets"]):
+        if one["path"] == asked[0]["path"]:
+            return one["size_bytes"] or None
+    return None
 
 
-def _told(sizes: dict[int, dict[int, Observed]]) -> str:
-    words = [size_words(size) for size in sizes]
+def of_another_size(sizes: Mapping[int, int]) -> list[int]:
+    """Return the runs that found another size than most of them; than the first, of as many."""
+    counts = Counter(sizes.values())
+    meant = max(counts, key=counts.__getitem__, default=0)
+    return [run for run, size in sizes.items() if size != meant]
+
+
+def sizes_told(target: str, sizes: Mapping[int, int]) -> str:
+    """Say how many runs found which size, by runs."""
+    counts = Counter(sizes.values())
+    words = [size_words(size) for size in counts]
     if len({*words}) < len(words):
-        words = [f"{size:,} bytes" for size in sizes]
-    return listed(
+        words = [f"{size:,} bytes" for size in counts]
+    told = listed(
         [
-            f"{word} in {counted(len(runs), 'run')}"
-            for word, runs in zip(words, sizes.values(), strict=True)
+            f"{word} in {counted(runs, 'run')}"
+            for word, runs in zip(words, counts.values(), strict=True)
         ]
     )
+    return f"{target} had {told}; a load on a smaller range finds more of it in caches."
 
 
 RULE = Rule(
