@@ -103,3 +103,19 @@ def test_runs_that_began_within_one_second_are_ordered_by_their_numbers(kept: St
     repeated(kept, 8)
     assert compare_runs(kept, "1,4,5,8", "2,3,6,7").metrics["iops"].in_turns
     assert not compare_runs(kept, "1,2,3,4", "5,6,7,8").metrics["iops"].in_turns
+
+
+def test_a_comparison_without_figures_named_no_doubt(kept: Store) -> None:
+    """``compare 1 2`` said "No figure can be compared." of runs of which one had met a limit."""
+    limit = [("io_limited", "the limit was measured, and not the device")]
+    for warnings in (limit, [], [("stalled", "Thread 0 waited 1.00 s for its I/Os")], []):
+        kept.runs.save(fabricated(rates=10_000.0, warnings=warnings), ["x.dat"])
+    pairs = (("1", "2"), ("2", "3"))
+    limited, stalled = (
+        compare_runs(kept, *pair, metrics=["write.iops"]).claims[0].text for pair in pairs
+    )
+    assert limited == (
+        "No figure can be compared, and these are not their numbers: A: a limit of I/O was "
+        "measured (certain)."
+    )
+    assert stalled == "No figure can be compared, and B: the target stalled (certain)."

@@ -106,14 +106,16 @@ def _headline(
 ) -> Claim:
     """Return the change of the first figure; what speaks against it stands in it."""
     first = next(iter(found.metrics), None)
-    if first is None:
-        return Claim("headline", "No figure can be compared.")
-    words, rests = change_words(found, first), evidence.get(first, ())
     forbidding = _doubt_words(a, b, forbids=True)
+    weak = _doubt_words(a, b, forbids=False)
+    if first is None:
+        why = f"these are not their numbers: {forbidding}" if forbidding else weak
+        also = f", and {why}" if why else ""
+        return Claim("headline", f"No figure can be compared{also}.")
+    words, rests = change_words(found, first), evidence.get(first, ())
     if forbidding:
         text = f"No comparison of devices, as these are not their numbers: {forbidding}. {words}."
         return told.claim("headline", text, rests)
-    weak = _doubt_words(a, b, forbids=False)
     judged = f"{words}: {found.word(first)}"
     return told.claim("headline", f"{judged}; but {weak}." if weak else f"{judged}.", rests)
 
