@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::{self, Identity};
 
 use super::super::{Warning, WarningKind};
-use super::blocks::{allocated, lost};
+use super::blocks::{allocated, held_bytes, lost};
 use super::number;
 use super::words::{grouped, size};
 use crate::measure::EventSink;
@@ -21,14 +20,14 @@ pub struct Places(Vec<Option<Place>>);
 struct Place {
     identity: Identity,
     size_bytes: u64,
-    /// What the file system has given it, as far as it tells.
+    /// What the file system has given it for its data, as far as it tells.
     held_bytes: u64,
 }
 
 fn place(path: &Path) -> Option<Place> {
     let identity = identity::of(path).ok()?;
     let found = std::fs::metadata(path).ok()?;
-    Some(Place { identity, size_bytes: found.len(), held_bytes: found.allocated_bytes() })
+    Some(Place { identity, size_bytes: found.len(), held_bytes: held_bytes(&found) })
 }
 
 /// What the path of each target leads to now; nothing for those that lie on nothing. Each look that may hang
