@@ -136,6 +136,27 @@ fn a_file_of_an_overlay_lies_where_its_data_lie() {
     assert_eq!(names(&result), ["overlay", "tmpfs"]);
 }
 
+/// Half of the reads came from the upper layer, and "write the whole range once with random data" was said.
+#[test]
+fn a_file_that_an_overlay_copies_up_while_it_is_read_is_named() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("low")).unwrap();
+    fill(&bench.path("low/f.dat"), 8 * MIB);
+    let Some(_disk) = disk(&bench, &bench.path("low/f.dat")) else { return };
+    let Some(_merged) = Merged::new(&bench, "") else { return };
+    let file = bench.path("merged/f.dat");
+    let other = file.clone();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::fs::File::options().append(true).open(other).unwrap();
+    });
+    let result = measure(&bench, "-b4K -r -o1 -d3 -W0", &file);
+    writer.join().unwrap();
+    let evidence = evidence(&result, "target_replaced");
+    assert!(evidence.contains("copied it to its upper layer"), "{result}");
+    assert!(evidence.ends_with("lies on tmpfs now."), "{evidence}");
+}
+
 /// A file of the same name in the folder above was found in the upper layer.
 #[test]
 fn a_bind_mount_of_a_folder_of_an_overlay_is_followed_to_its_layer() {

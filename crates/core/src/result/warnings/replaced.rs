@@ -8,13 +8,18 @@ use super::super::{Warning, WarningKind};
 use super::blocks::{allocated, held_bytes, lost};
 use super::number;
 use super::words::{grouped, size};
+use crate::beneath::Layers;
 use crate::measure::EventSink;
 use crate::plan::{SpanPlan, TargetPlan};
 use crate::supervise::within;
 
 /// What the path of each target of a time span leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places(Vec<Option<Place>>);
+pub struct Places {
+    found: Vec<Option<Place>>,
+    /// What lies beneath the layer of an overlay that holds it; absent of what lies on none.
+    held_on: Vec<Option<String>>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -39,7 +44,23 @@ pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
         let look = || place(target.path());
         is_real.then(|| within(sink, format!("look at '{}'", target.name), look)).flatten()
     };
-    Places(span.targets.iter().map(of).collect())
+    Places { found: span.targets.iter().map(of).collect(), held_on: held_on(span, sink) }
+}
+
+/// On what the layer of an overlay lies that holds each target now.
+fn held_on(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<String>> {
+    let layers = within(sink, "look at what holds the targets".to_owned(), || Layers::of(span));
+    let words = |&nearest: &Option<usize>| {
+        let top = layers.all.get(nearest?)?;
+        let mut next = top.below.clone();
+        let mut names = Vec::new();
+        while let Some(layer) = next.pop().and_then(|index| layers.all.get(index)) {
+            next.extend(&layer.below);
+            names.push(layer.name.as_str());
+        }
+        (top.name == "overlay" && !names.is_empty()).then(|| names.join(", "))
+    };
+    layers.nearest.iter().map(words).collect()
 }
 
 /// What others did to targets while they were used. Each fact is reported once: another file in a target's
@@ -78,9 +99,11 @@ impl Change {
 /// has cut or punched meanwhile.
 fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<(Change, Warning)> {
     let after = places(span, sink);
-    let both = before.0.iter().zip(&after.0).zip(&span.targets);
-    let warn = |((then, now), target): ((&Option<Place>, &Option<Place>), &TargetPlan)| {
-        let (change, evidence) = evidence((*then)?, *now, target)?;
+    let warn = |(index, target): (usize, &TargetPlan)| {
+        let (then, now) = ((*before.found.get(index)?)?, *after.found.get(index)?);
+        let on = |places: &Places| places.held_on.get(index).cloned().flatten();
+        let (change, evidence) =
+            evidence(then, now, target).or_else(|| copied_up(&on(before)?, &on(&after)?))?;
         let warning = Warning {
             kind: WarningKind::TargetReplaced,
             target: Some(target.name.clone()),
@@ -92,7 +115,17 @@ fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<(Chang
         };
         Some((change, warning))
     };
-    both.filter_map(warn).collect()
+    span.targets.iter().enumerate().filter_map(warn).collect()
+}
+
+/// An overlay copies a file of a lower layer to the upper one as soon as somebody opens it to write or changes
+/// it, and goes on with the copy, also for those that have it open.
+fn copied_up(then: &str, now: &str) -> Option<(Change, String)> {
+    let words = format!(
+        "somebody opened it to write or changed it, and the overlay copied it to its upper layer: it lay on \
+         {then} before the load, and lies on {now} now"
+    );
+    (then != now).then_some((Change::Elsewhere, words))
 }
 
 fn evidence(then: Place, now: Option<Place>, target: &TargetPlan) -> Option<(Change, String)> {
@@ -170,6 +203,18 @@ mod tests {
         let names = span.targets.iter().map(|target| Some(target.name.clone()));
         let expected = [WarningKind::TargetReplaced, WarningKind::ExtentsChanged];
         assert_eq!(kinds, names.zip(expected).collect::<Vec<_>>());
+    }
+
+    /// Half of the reads came from another disk, and the remedy was to write random data.
+    #[test]
+    fn a_file_that_an_overlay_copied_to_another_disk_was_taken_for_the_same() {
+        assert!(copied_up("ext4, sda", "ext4, sda").is_none());
+        let (change, words) = copied_up("ext4, sda", "xfs, sdb").expect("it is another disk");
+        assert_eq!(change, Change::Elsewhere);
+        assert!(
+            words.contains("lay on ext4, sda") && words.contains("lies on xfs, sdb"),
+            "{words}"
+        );
     }
 
     #[test]
