@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fathom.experiments.assess import EFFORTS, assess
 from fathom.report.collect.gather import gather
-from fathom.report.figures.load_curve import knee_of, load_curve
+from fathom.report.figures.load_curve import _CAPTION, knee_of, load_curve
 from fathom.report.material import Point
 from fathom.store import Store
 from reported import figures
@@ -73,6 +73,12 @@ def test_the_picture_drew_another_knee_than_the_assessment_measured_at(
     assert len(told) == 2
     assert all("knee: 1 x 16, 160,000 IOPS" in one for one in told)
     assert "of the runs that nothing disturbed" in curve.caption
+
+
+def test_a_knee_of_runs_that_a_limit_explained_was_said_to_be_of_undisturbed_ones() -> None:
+    limited = [point(depth, 128 + depth / 100, "io-limited") for depth in (1, 4, 16)]
+    assert knee_of(limited).depth == 1
+    assert "or of all of them if there are not two such" in _CAPTION
 
 
 def test_without_a_knee_of_its_own_a_curve_leaves_out_disturbed_runs() -> None:

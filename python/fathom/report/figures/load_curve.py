@@ -33,7 +33,8 @@ _CAPTION = (
     "Each point is one load; from left to right, more I/Os are under way at once. As long as the "
     "curves run flat, more load brings more I/Os for the same latency; where they turn upwards, "
     "I/Os only wait longer. The knee is the load of least mean latency among those within 3 % of "
-    "the greatest throughput, of the runs that nothing disturbed."
+    "the greatest throughput, of the runs that nothing disturbed, or of all of them if there are "
+    "not two such."
 )
 
 
