@@ -86,8 +86,8 @@ def test_runs_that_go_on_without_a_host_did_not_say_so_after_the_first(
 @pytest.mark.parametrize(
     ("verb", "more"),
     [
-        ("sweep", ["--depth", "1..2", "--duration", "1s", "-c1M", "-b4K", "-r", "--engine=null"]),
-        ("scale", ["--duration", "1s", "-c1M", "-b4K", "-r", "--engine=null"]),
+        ("sweep", ["--depth", "1..2", "--warm-up", "0"]),
+        ("scale", ["-W0"]),
     ],
 )
 def test_an_experiment_of_three_hosts_went_on_with_others(
@@ -100,7 +100,8 @@ def test_an_experiment_of_three_hosts_went_on_with_others(
         fleet.tls,
         f"--store={tmp_path}/s.sqlite",
     ]
-    done = command(verb, *own, *more, f"{tmp_path}/{{host}}.dat")
+    load = ["--duration", "1s", "-c1M", "-b4K", "-r", "-g4096", "--engine=null"]
+    done = command(verb, *own, *more, *load, f"{tmp_path}/{{host}}.dat")
     assert done.returncode == 0, done.stderr
     with Store(tmp_path / "s.sqlite") as store:
         step = store.experiments.get(1).steps[-1]
