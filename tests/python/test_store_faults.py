@@ -78,6 +78,28 @@ def test_a_damaged_store_is_told(tmp_path: Path) -> None:
         Store(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "spoilt", "words"),
+    [
+        (b"total_latency_mean_ns", b"tntal_latency_mean_ns", r"no such column: runs\.total_lat\w+"),
+        (b"CREATE TABLE runs (", b"CREATE TABL\xc5 runs (", "'utf-8' codec can't decode .*"),
+        (b"a label", b"a l\xe1bel", "Could not decode to UTF-8 column 'label'"),
+    ],
+)
+def test_a_store_with_one_wrong_bit_was_not_said_to_be_damaged(
+    tmp_path: Path, text: bytes, spoilt: bytes, words: str
+) -> None:
+    path = tmp_path / "store.sqlite"
+    with Store(path) as store:
+        store.runs.save(RESULT, [], label="a label")
+    whole = path.read_bytes()
+    assert text in whole
+    path.write_bytes(whole.replace(text, spoilt))
+    wanted = rf"is damaged \({words}\): put back a copy"
+    with pytest.raises(StoreError, match=wanted), Store(path) as store:
+        store.runs.list()
+
+
 def test_a_file_system_without_shared_memory_was_an_error_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -50,6 +51,8 @@ _PIECE_MS = 100
 _LEAST_ROOM_BYTES = 32 << 10
 # The index of its log is memory that all who use a file share (https://sqlite.org/walformat.html).
 _NOT_SHARED = sqlite3.SQLITE_IOERR_SHMMAP
+# SQLite has no number for what a single wrong bit makes of a column's name, or of a text.
+_DAMAGE = re.compile(r"no such column: \S+|Could not decode to UTF-8 column '[^']*'")
 _IMMUTABLE = "&immutable=1"
 _FILE = "fathom_file"
 # What a run is saved into.
@@ -318,6 +321,8 @@ class Database:
         # The name of a host that is none, such as "." (encodings.idna).
         except (SQLAlchemyError, UnicodeError) as error:
             words = self._without_secrets(error)
+            if self.is_sqlite and isinstance(error, UnicodeDecodeError):
+                raise self._damaged(words) from None
             raise StoreError(f"the store {self.name} cannot be used: {words}") from None
 
     def _too_large(self) -> NotFoundError:
@@ -336,10 +341,7 @@ class Database:
                 "another store with --store"
             )
         if code == sqlite3.SQLITE_CORRUPT:
-            return StoreError(
-                f"the store {self.name} is damaged ({words}): put back a copy of it, save what is "
-                "whole with sqlite3's .recover, or name another store with --store"
-            )
+            return self._damaged(words)
         if code == sqlite3.SQLITE_NOTADB:
             return NotAStoreError(f"{self.name} is no store of Fathom, and was not changed")
         # Without room for its index of the log, SQLite tells of an error of the device.
@@ -357,7 +359,15 @@ class Database:
         is_gone = code == sqlite3.SQLITE_CANTOPEN and not Path(self.name).exists()
         return no_store(self.name) if is_gone else self._unusable(error, words)
 
+    def _damaged(self, words: str) -> StoreError:
+        return StoreError(
+            f"the store {self.name} is damaged ({words}): put back a copy of it, save what is "
+            "whole with sqlite3's .recover, or name another store with --store"
+        )
+
     def _unusable(self, error: BaseException | None, words: str) -> StoreError:
+        if isinstance(error, sqlite3.Error) and (damage := _DAMAGE.match(words)):
+            return self._damaged(damage[0])
         if getattr(error, "sqlite_errorcode", 0) != _NOT_SHARED:
             return StoreError(f"the store {self.name} cannot be used: {words}")
         return StoreError(
