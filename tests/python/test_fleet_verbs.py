@@ -114,6 +114,50 @@ def test_a_verb_measures_with_the_fleet_and_nothing_else(
     assert not [*tmp_path.glob("fathom-assess-*")]
 
 
+class GrownFleet(SimulatedFleet):
+    """A fleet that a fourth host has joined."""
+
+    kept: tuple[str, ...] = ()
+
+    def host_count(self) -> int:
+        """Return how many hosts there are, if no others are wanted."""
+        return len(self.kept) or HOSTS + 1
+
+    def keep_hosts(self, names: Sequence[str]) -> None:
+        """Keep to these hosts."""
+        self.kept = tuple(names)
+
+
+@pytest.mark.usefixtures("made")
+def test_an_assessment_was_not_gone_on_with_once_other_hosts_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was to be begun again, however much of it was measured."""
+    monkeypatch.chdir(tmp_path)
+    line = ["assess", "--fleet", "local:3", "--store=s.sqlite"]
+    done = CliRunner().invoke(app, [*line, "--time", "10s", "--size", "64M", "."])
+    assert done.exit_code == 0, done.output
+    with Store("s.sqlite") as store:
+        store.runs.delete([one.id for one in store.runs.list()])
+        first, *steps = store.experiments.get(1).steps
+        for step in steps:
+            store.experiments.set_step(step.id, "failed", "host 'h1' was lost")
+        store.runs.save(fleet(9e3, 8e3, 7e3), ["-b4K", "x"], experiment_id=1, step_id=first.id)
+        store.experiments.finish(1, "failed")
+
+    found: list[GrownFleet] = []
+
+    def grown(store: Store, address: FleetAddress, *_more: object) -> GrownFleet:
+        found.append(GrownFleet(store, fleet=address))
+        return found[-1]
+
+    monkeypatch.setattr(fleets, "FleetRunner", grown)
+    done = CliRunner().invoke(app, [*line, "--resume", "e1"])
+    assert done.exit_code == 0, done.output
+    assert found[-1].kept == ("h0", "h1", "h2")
+    assert len(found[-1].asked) == len(steps)
+
+
 def test_a_report_names_the_slowest_host_and_shows_what_further_ones_bring(tmp_path: Path) -> None:
     import altair as alt  # noqa: PLC0415 - Slow to import, and only here.
 

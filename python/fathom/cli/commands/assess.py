@@ -39,7 +39,7 @@ from fathom.experiments import assess as assessing
 from fathom.units import MIB, size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fathom.experiments.assess import Assessment, Effort, Foreseen
     from fathom.experiments.progress import Progress
@@ -100,13 +100,14 @@ def resumed(
         experiment_id = resumed_id(store, "assess", reference)
         fleet = tools.fleet_named(resumed_runner(store, experiment_id, None))
         resumed_permission(store, experiment_id, permission)
+        before = assessing.hosts_before(store, experiment_id)
 
         def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
             return assessing.resume_assess(
                 store, experiment_id, runner, permission=permission, **told
             )
 
-        return _shown(store, run, fleet, as_json=as_json)
+        return _shown(store, run, fleet, as_json=as_json, hosts=before)
 
 
 def _refuse_what_is_written(wish: Wish, *, is_asked: bool = False) -> None:
@@ -118,20 +119,27 @@ def _refuse_what_is_written(wish: Wish, *, is_asked: bool = False) -> None:
     refuse_what_cannot_run(loads, wish.permission, runner, is_asked=is_asked)
 
 
-def _shown(
+def _shown(  # noqa: PLR0913 - All but the first three have names.
     store: Store,
     run: Callable[..., Assessment],
     fleet: FleetAddress | None,
     *,
     as_json: bool,
     beside: Mapping[str, object] | None = None,
+    hosts: Sequence[str] = (),
 ) -> Assessment:
-    """Run, and show what was found, also if it was interrupted."""
+    """Run, and show what was found, also if it was interrupted.
+
+    ``hosts`` are those of a fleet that have measured before.
+    """
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
         used = None
         runner: PermittedRunner = runners.NativeRunner(store, on_event=on_event)
         if fleet is not None:
             runner = many = tools.fleet_runner(store, fleet).telling(on_event)
+            if hosts:
+                # Others may be there as well, or one of these may be gone.
+                many.keep_hosts(hosts)
             used = assessing.AssessingFleet(fleet.runner_name(), many.host_count())
         try:
             found = run(store, runner, fleet=used, on_progress=tell, on_abandoned=_tell_abandoned)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AssessingFleet,
         AssessmentInterrupted,
         assess,
+        hosts_before,
         resume_assess,
     )
     from fathom.experiments.assess.foreseen import Foreseen, foresee, writing_loads
@@ -52,6 +53,7 @@ __all__ = [
     "Verdict",
     "assess",
     "foresee",
+    "hosts_before",
     "key_figures",
     "marks_of",
     "opened_target",

@@ -12,6 +12,7 @@ from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
 from fathom.errors import ExperimentInterrupted, FathomError, InvalidRequestError
+from fathom.experiments._same_targets import hosts_of
 from fathom.experiments.assess.claim_maker import findings_of
 from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_size
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
-__all__ = ["AssessingFleet", "AssessmentInterrupted", "assess", "resume_assess"]
+__all__ = ["AssessingFleet", "AssessmentInterrupted", "assess", "hosts_before", "resume_assess"]
 
 
 class AssessingFleet(NamedTuple):
@@ -109,6 +110,18 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
         step_ids = [step.id for step in session.steps()]
         assessor = Assessor(plans, step_ids, effort, on_cell, on_progress)
         return _assessed(session, assessor)
+
+
+def hosts_before(store: Store, experiment_id: int) -> list[str]:
+    """Return the hosts of a fleet with which an assessment has measured; none if it has not.
+
+    Raises
+    ------
+    NotFoundError
+        If the store has no such experiment.
+
+    """
+    return hosts_of(store, store.runs.list(experiment_id=experiment_id))
 
 
 def resume_assess(  # noqa: PLR0913 - All but the first three have defaults and names.
