@@ -11,6 +11,7 @@ import fathom
 import pytest
 from commands import command
 from fathom.fleet.address import FleetAddress
+from fathom.fleet.certificates import make_certificates
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
 from fathom.store import Store
@@ -120,3 +121,15 @@ def test_an_experiment_of_three_hosts_went_on_with_others(
         fleet.join_again("b")
     done = command(verb, *own, "--resume", "e1")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_client_of_another_authority_was_told_to_start_a_coordinator(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    make_certificates(tmp_path / "other", ["a"])
+    with pytest.raises(fathom.FathomError) as refused:
+        shown_hosts(FleetAddress(fleet.address, str(tmp_path / "other")))
+    assert str(refused.value).endswith(
+        "both need certificates of one authority (fathom fleet certificates)"
+    )
+    assert "fathom fleet start" not in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import TYPE_CHECKING, Any
 
 from distributed.comm.core import Comm, connect
@@ -13,11 +14,22 @@ from fathom.errors import FathomError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Channel", "NoAnswerError"]
+__all__ = ["OF_ONE_AUTHORITY", "Channel", "NoAnswerError"]
+
+OF_ONE_AUTHORITY = "both need certificates of one authority (fathom fleet certificates)"
+"""What to do where two ends do not accept each other."""
 
 
 class NoAnswerError(FathomError):
     """The other end cannot be reached, or does not answer, or refuses us."""
+
+    @property
+    def is_of_certificates(self) -> bool:
+        """Whether TLS has failed, and not the way to the other end."""
+        error: BaseException | None = self
+        while error is not None and not isinstance(error, ssl.SSLError):
+            error = error.__cause__
+        return error is not None
 
 
 class Channel:
@@ -79,4 +91,6 @@ def _words(error: BaseException) -> str:
         found = found.__cause__
     if isinstance(found, StreamClosedError):
         return "it closed the connection: it has ended, or takes no such certificate"
+    if isinstance(found, OSError) and found.strerror and not isinstance(found, ssl.SSLError):
+        return f"{found.strerror[0].lower()}{found.strerror[1:]}"
     return str(found) or type(found).__name__

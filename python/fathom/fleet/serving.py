@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from typing import TYPE_CHECKING
 
 from fathom._fathom import version
 from fathom.errors import FathomError
 from fathom.fleet.address import host_and_port, in_brackets, listening_place
 from fathom.fleet.certificates import certificate_files
-from fathom.fleet.channel import Channel, NoAnswerError
+from fathom.fleet.channel import OF_ONE_AUTHORITY, Channel, NoAnswerError
 from fathom.fleet.comm import security_of
 from fathom.fleet.coordinator import coordinator_at
 from fathom.fleet.member import ENDED, member_of
@@ -116,10 +115,9 @@ async def _answered(
         try:
             await channel.ask("identity", _ANSWER_S)
         except NoAnswerError as error:
-            if is_first and _is_refusal(error):
+            if is_first and error.is_of_certificates:
                 raise FathomError(
-                    f"host {identity.host()} cannot join {coordinator}: {error}; both need "
-                    "certificates of one authority (fathom fleet certificates)"
+                    f"host {identity.host()} cannot join {coordinator}: {error}; {OF_ONE_AUTHORITY}"
                 ) from error
             if not has_said:
                 say(f"the coordinator {coordinator} gives no answer ({error}); waiting for it")
@@ -129,10 +127,3 @@ async def _answered(
             return
         finally:
             channel.close()
-
-
-def _is_refusal(error: BaseException | None) -> bool:
-    """Whether TLS has failed, and not the way to the other end."""
-    while error is not None and not isinstance(error, ssl.SSLError):
-        error = error.__cause__
-    return error is not None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from fathom._fathom import version
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.fleet.certificates import certificate_files
-from fathom.fleet.channel import Channel, NoAnswerError
+from fathom.fleet.channel import OF_ONE_AUTHORITY, Channel, NoAnswerError
 from fathom.fleet.comm import CLIENT_SCHEME, Accepts, register, security_of
 from fathom.fleet.link import HostLink
 from fathom.fleet.local import LocalFleet
@@ -149,9 +149,11 @@ class _Core:
             known = await channel.ask("identity", _CONNECT_S)
             workers = known["workers"] if isinstance(known, dict) else {}
         except NoAnswerError as error:
+            start = "fathom fleet start starts one, and fathom fleet show tells who is there"
+            remedy = OF_ONE_AUTHORITY if error.is_of_certificates else start
             raise FathomError(
                 f"the coordinator of the fleet at {self._fleet.address} cannot be used: {error}; "
-                "fathom fleet start starts one, and fathom fleet show tells who is there"
+                f"{remedy}"
             ) from error
         finally:
             channel.close()
