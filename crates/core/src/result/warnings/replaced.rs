@@ -118,8 +118,8 @@ fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<(Chang
     span.targets.iter().enumerate().filter_map(warn).collect()
 }
 
-/// An overlay copies a file of a lower layer to the upper one as soon as somebody opens it to write or changes
-/// it, and goes on with the copy, also for those that have it open.
+/// An overlay copies a file of a lower layer to the upper one as soon as somebody opens it to write or
+/// changes it, and goes on with the copy, also for those that have it open.
 fn copied_up(then: &str, now: &str) -> Option<(Change, String)> {
     let words = format!(
         "somebody opened it to write or changed it, and the overlay copied it to its upper layer: it lay on \
