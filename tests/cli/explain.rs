@@ -196,7 +196,7 @@ fn the_text_says_it_too_and_the_json_goes_to_a_file_besides() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.dat"), vec![0; 1 << 20]).unwrap();
     let output = diskspd(folder.path(), "--explain --json=e.json -b4K -w100 -d7 t.dat");
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     for words in ["would go ahead", "written, bytes 0 to 1048576", "not bounded", "Nothing was"] {
         assert!(text.contains(words), "{words}: {text}");

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use fathom_sys::identity::{self, Identity};
 use fathom_sys::{kernel_text, process};
@@ -30,10 +32,23 @@ pub(super) struct Writers {
     pub(super) are_listed: bool,
 }
 
-/// The first process, by number, that has each of `nodes` open for writing.
+/// A process that was forked has all that its parent had open, until it runs its program: then looking again
+/// finds nothing any more.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// The first process, by number, that has each of `nodes` open for writing, and goes on having it.
 ///
 /// This process is left out, and so are other runs of this very program: two tests may share a target.
 pub(super) fn find(machine: &Machine, nodes: &BTreeSet<Identity>) -> Writers {
+    let found = look(machine, nodes);
+    if found.by_node.is_empty() {
+        return found;
+    }
+    thread::sleep(AGAIN);
+    look(machine, nodes)
+}
+
+fn look(machine: &Machine, nodes: &BTreeSet<Identity>) -> Writers {
     let mut writers = Writers {
         by_node: BTreeMap::new(),
         hidden: 0,
@@ -218,4 +233,31 @@ fn is_this_program(machine: &Machine, pid: u32) -> bool {
     let other = machine.files().path(&format!("proc/{pid}/exe"));
     is_ours
         && identity::of(&own).is_ok_and(|own| identity::of(&other).is_ok_and(|other| own == other))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A file that had just been written was "open for writing" by what its writer had forked for something
+    /// else, and not yet run.
+    #[test]
+    fn who_has_it_open_only_on_the_way_to_its_program_was_a_writer() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let nodes = BTreeSet::from([identity::of(file.path()).expect("its identity")]);
+        let is_found = |seconds: &str| {
+            let opened = fs::File::options().append(true).open(file.path()).expect("it");
+            let mut child =
+                Command::new("sleep").arg(seconds).stdin(opened).spawn().expect("sleep");
+            let is_found = !find(&Machine::this(), &nodes).by_node.is_empty();
+            let is_still_there = child.try_wait().expect("its state").is_none();
+            child.kill().and_then(|()| child.wait()).expect("its end");
+            (is_found, is_still_there)
+        };
+        assert_eq!(is_found("60"), (true, true));
+        // On a busy machine it may last until after the second look.
+        assert!((0..20).any(|_| is_found("0.02") == (false, false)));
+    }
 }
