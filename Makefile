@@ -100,17 +100,19 @@ test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that 
 	cargo test --workspace --locked --no-run
 	@echo "Tests on the kernel, and beside them those that compute: each kind is shown when it is through, in some minutes."
 	$(MAKE) --jobs=2 --keep-going --output-sync=target --no-print-directory test-kernel test-engine
+	$(CARGO_TEST) --lib linux::
 	$(CARGO_TEST) $(addprefix --test=,$(TIMED))
 	$(DEVELOP)
 	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
 	$(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/python/test_*.py)
 
 # What waits for runs on the kernel leaves a third of the CPUs' time, which what only computes takes meanwhile, at low priority.
+# The calls of Linux are no such thing: who has no CPU for a second loses records of the kernel.
 test-kernel:
 	$(CARGO_TEST) --test=kernel
 
 test-engine:
-	nice -n 19 $(CARGO_TEST) --lib --bins $(addprefix --test=,$(COMPUTED))
+	nice -n 19 $(CARGO_TEST) --lib --bins $(addprefix --test=,$(COMPUTED)) -- --skip linux::
 	nice -n 19 $(CARGO_TEST) --doc
 
 # `make test` reads the committed corpus again; this looks for what is not in it.
