@@ -296,7 +296,7 @@ SHOWN = {
     "assess": ("tutorial.md", "fathom assess --time 12s --size 64M ."),
     "scale": (
         "tasks/fleet.md",
-        "fathom scale --fleet local:2 --duration 2s -c16M -b8K -r 'x-{host}.dat'",
+        "fathom scale --fleet local:2 --duration 2s -c16M -b8K -r -Sh 'x-{host}.dat'",
     ),
 }
 ALL_EXAMPLES = [(name, one) for name, several in EXAMPLES.items() for one in several]

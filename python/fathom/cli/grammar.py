@@ -275,7 +275,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "compare": ("fathom compare 1,2 3,4", "fathom compare 1,2,3 4,5,6 --fail-if 'iops<-5%'"),
     "fleet certificates": ("fathom fleet certificates tls --hosts a b c",),
-    "scale": ("fathom scale --fleet local:2 --duration 3s -c64M -b8K -r '{host}.dat'",),
+    "scale": ("fathom scale --fleet local:2 --duration 3s -c64M -b8K -r -Sh '{host}.dat'",),
     "fleet show": ("fathom fleet show local:2",),
     "gate": (
         "fathom gate 7,8,9 --require 'iops>500' --require 'p99<5s'",
