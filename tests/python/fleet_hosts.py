@@ -196,12 +196,8 @@ def answers(host: str, port: int) -> bool:
     return False
 
 
-def ip(*words: str) -> None:
-    """Run ``ip``."""
-    _ip(*words)
-
-
-def _ip(*words: str) -> str:
+def ip(*words: str) -> str:
+    """Run ``ip``, and return what it printed."""
     command = [shutil.which("ip") or "ip", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -211,7 +207,7 @@ def _free_net() -> str:
 
     Several may look for one at the same time: each begins at its own.
     """
-    in_use, first = _ip("-oneline", "-4", "address"), os.getpid() % len(_NETS)
+    in_use, first = ip("-oneline", "-4", "address"), os.getpid() % len(_NETS)
     return next(net for net in _NETS[first:] + _NETS[:first] if f" {net}." not in in_use)
 
 

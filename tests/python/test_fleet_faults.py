@@ -39,8 +39,8 @@ def test_a_fault_is_told_nothing_is_lost_and_the_next_command_works(
 def test_the_network_that_a_killed_run_left_behind_was_taken_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fleet_hosts, "_ip", lambda *_words: "")
+    monkeypatch.setattr(fleet_hosts, "ip", lambda *_words: "")
     mine = fleet_hosts._free_net()
     left = f"7: fl6323    inet {mine}.254/24 scope global fl6323"
-    monkeypatch.setattr(fleet_hosts, "_ip", lambda *_words: left)
+    monkeypatch.setattr(fleet_hosts, "ip", lambda *_words: left)
     assert fleet_hosts._free_net() not in ("", mine)

@@ -183,10 +183,9 @@ class _Core:
         wanted = self._fleet.hosts or tuple(sorted(there, key=_in_order))
         missing = [one for one in wanted if one not in there]
         if missing or not wanted:
-            names = ", ".join(sorted(there, key=_in_order)) or "nobody"
             wrong = f"'{missing[0]}' is not in the fleet" if missing else "the fleet has no host"
             raise InvalidRequestError(
-                f"{wrong}: there is {names}; a host joins with fathom fleet join"
+                f"{wrong}: there is {_names(there)}; a host joins with fathom fleet join"
             )
         return [*wanted]
 
@@ -194,11 +193,10 @@ class _Core:
         """Return the hosts of the runs before, which all have to be there, or one to go on with."""
         missing = [one for one in self._known if one not in there]
         if missing and not self._goes_on:
-            names = ", ".join(sorted(there, key=_in_order)) or "nobody"
             raise FathomError(
-                f"host '{missing[0]}' has measured before, and {_LEFT}: there is {names}; figures "
-                "of fewer hosts do not belong beside those of all, so let it join again (fathom "
-                "fleet join)"
+                f"host '{missing[0]}' has measured before, and {_LEFT}: there is {_names(there)}; "
+                "figures of fewer hosts do not belong beside those of all, so let it join again "
+                "(fathom fleet join)"
             )
         return [*self._known]
 
@@ -292,6 +290,10 @@ async def _looked_at(host: HostLink) -> None:
         await host.meet()
     except NoAnswerError as error:
         host.lose(str(error))
+
+
+def _names(there: Sequence[str]) -> str:
+    return ", ".join(sorted(there, key=_in_order)) or "nobody"
 
 
 def _in_order(name: str) -> tuple[object, ...]:

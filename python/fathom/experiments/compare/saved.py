@@ -308,31 +308,30 @@ def _settled(series: FloatArray) -> FloatArray:
 
 
 def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
-    def told(what: str, key: str, a_values: set[str], b_values: set[str]) -> str | None:
+    def told(what: str, key: str) -> str | None:
+        a_values, b_values = (
+            {str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)
+        )
         if a_values == b_values:
             return None
         sides = (", ".join(sorted(one)) or "unknown" for one in (a_values, b_values))
         return f"{what} differs: {term(key)} is {' in A and '.join(sides)} in B."
 
+    is_imported = any(run.imported is not None for run in (*a, *b))
     sentences: list[str | None] = []
-    if any(run.imported is not None for run in (*a, *b)):
+    if is_imported:
         sentences += imported_differences(a, b)
     elif {_load(run) for run in a} != {_load(run) for run in b}:
         sentences.append(f"The load differs: {_load_words(a, b)}.")
     elif len({_load(run) for run in (*a, *b)}) > 1:
         sentences.append("The runs of one side differ in their load among themselves.")
-    for what, keys in (("The machine", _MACHINE), ("The device", _DEVICE)):
-        for key in keys:
-            values = [
-                {str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)
-            ]
-            sentences.append(told(what, key, *values))
-    if not any(run.imported is not None for run in (*a, *b)):
-        key = "target_size_bytes"
-        values = [{str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)]
-        sentences.append(told("The target", key, *values))
-    versions = [{run.summary.columns["tool_version"] for run in side} for side in (a, b)]
-    sentences.append(told("The tool", "tool_version", *versions))
+    compared = {
+        "The machine": _MACHINE,
+        "The device": _DEVICE,
+        "The target": () if is_imported else ("target_size_bytes",),
+        "The tool": ("tool_version",),
+    }
+    sentences += [told(what, key) for what, keys in compared.items() for key in keys]
     return [one for one in sentences if one]
 
 
