@@ -136,14 +136,19 @@ fn a_file_of_an_overlay_lies_where_its_data_lie() {
     assert_eq!(names(&result), ["overlay", "tmpfs"]);
 }
 
+/// An overlay whose lower layer has a file on a disk, and the name of that disk.
+fn over_a_disk(bench: &Bench, name: &str) -> Option<(String, Merged)> {
+    let file = bench.path("low").join(name);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fill(&file, 8 * MIB);
+    Some((disk(bench, &file)?, Merged::new(bench, "")?))
+}
+
 /// Half of the reads came from the upper layer, and "write the whole range once with random data" was said.
 #[test]
 fn a_file_that_an_overlay_copies_up_while_it_is_read_is_named() {
     let bench = Bench::new();
-    std::fs::create_dir(bench.path("low")).unwrap();
-    fill(&bench.path("low/f.dat"), 8 * MIB);
-    let Some(_disk) = disk(&bench, &bench.path("low/f.dat")) else { return };
-    let Some(_merged) = Merged::new(&bench, "") else { return };
+    let Some((_disk, _merged)) = over_a_disk(&bench, "f.dat") else { return };
     let file = bench.path("merged/f.dat");
     let other = file.clone();
     let writer = std::thread::spawn(move || {
@@ -161,10 +166,7 @@ fn a_file_that_an_overlay_copies_up_while_it_is_read_is_named() {
 #[test]
 fn a_bind_mount_of_a_folder_of_an_overlay_is_followed_to_its_layer() {
     let bench = Bench::new();
-    std::fs::create_dir_all(bench.path("low/sub")).unwrap();
-    fill(&bench.path("low/sub/f.dat"), 8 * MIB);
-    let Some(disk) = disk(&bench, &bench.path("low/sub/f.dat")) else { return };
-    let Some(_merged) = Merged::new(&bench, "") else { return };
+    let Some((disk, _merged)) = over_a_disk(&bench, "sub/f.dat") else { return };
     fill(&bench.path("merged/f.dat"), 8 * MIB);
     let folder = bench.path("merged/sub").display().to_string();
     let Some(_bound) = At::new(bench.path("bound"), &["--bind", &folder]) else { return };

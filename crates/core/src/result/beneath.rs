@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use answers::is_of_all;
 pub(super) use flows::SEEN;
-pub(super) use make::{loaded_ns, of_span};
+pub(super) use make::{group_uses, loaded_ns, of_span};
 
 use crate::beneath::{
     BY_PROCESS, Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, OVER_NETWORK_DISK,

@@ -164,6 +164,7 @@ impl Runner<'_> {
         self.record.of().warnings.extend(found);
         let is_complete = measurements.ending == Ending::Complete;
         let hangs = !measurements.outstanding.is_empty();
+        let held_on = measurements.beneath.as_ref().map(|seen| warnings::held_on(&seen.layers));
         self.record.of().spans.push(measurements);
         if hangs {
             // A target that hangs may not be looked at, nor closed.
@@ -172,7 +173,8 @@ impl Runner<'_> {
             // Before anything opens the file, which may empty the cache.
             let found = warnings::residency(span, cached, self.sink);
             self.record.of().residency.extend(found);
-            let found = warnings::changed(span, &places, &blocks, self.sink);
+            let found =
+                warnings::changed(span, &places, &held_on.unwrap_or_default(), &blocks, self.sink);
             self.record.of().warnings.extend(found);
         }
         is_complete

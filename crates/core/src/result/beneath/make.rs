@@ -154,7 +154,13 @@ fn most(observed: &Observation, watched_ns: u64) -> Vec<OtherProcess> {
     told.collect()
 }
 
-fn group_uses(begin: &Reading, end: &Reading, layers: &Layers, loaded_ns: u64) -> Vec<GroupUse> {
+/// What the control groups allowed and did in the measured time.
+pub fn group_uses(
+    begin: &Reading,
+    end: &Reading,
+    layers: &Layers,
+    loaded_ns: u64,
+) -> Vec<GroupUse> {
     let earlier = |folder: &str| begin.groups.iter().find(|group| group.folder == folder);
     let group_use = |now: &GroupReading| {
         let then = earlier(&now.folder)?;

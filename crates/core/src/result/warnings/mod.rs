@@ -40,7 +40,7 @@ use crate::plan::{OffsetPlan, Plan, SpanPlan, TargetKind, TargetPlan};
 pub use blocks::allocated;
 pub use caching::{CachedTargets, TargetResidency, cached_targets, residency};
 pub use cpus::cpus;
-pub use replaced::{Places, changed, places};
+pub use replaced::{Places, changed, held_on, places};
 pub use still::{explain, suspended};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.

@@ -15,11 +15,7 @@ use crate::supervise::within;
 
 /// What the path of each target of a time span leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    found: Vec<Option<Place>>,
-    /// What lies beneath the layer of an overlay that holds it; absent of what lies on none.
-    held_on: Vec<Option<String>>,
-}
+pub struct Places(Vec<Option<Place>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -44,23 +40,20 @@ pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
         let look = || place(target.path());
         is_real.then(|| within(sink, format!("look at '{}'", target.name), look)).flatten()
     };
-    Places { found: span.targets.iter().map(of).collect(), held_on: held_on(span, sink) }
+    Places(span.targets.iter().map(of).collect())
 }
 
-/// On what the layer of an overlay lies that holds each target now.
-fn held_on(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<String>> {
-    let layers = within(sink, "look at what holds the targets".to_owned(), || Layers::of(span));
-    let words = |&nearest: &Option<usize>| {
-        let top = layers.all.get(nearest?)?;
-        let mut next = top.below.clone();
-        let mut names = Vec::new();
-        while let Some(layer) = next.pop().and_then(|index| layers.all.get(index)) {
-            next.extend(&layer.below);
-            names.push(layer.name.as_str());
-        }
-        (top.name == "overlay" && !names.is_empty()).then(|| names.join(", "))
+/// On what the layer of an overlay lies that holds each target; absent of what lies on none.
+#[must_use]
+pub fn held_on(layers: &Layers) -> Vec<Option<String>> {
+    let of = |target| {
+        let mut names =
+            layers.beneath(target).into_iter().map(|layer| layers.all[layer].name.as_str());
+        let is_overlay = names.next() == Some("overlay");
+        let below: Vec<&str> = names.collect();
+        (is_overlay && !below.is_empty()).then(|| below.join(", "))
     };
-    layers.nearest.iter().map(words).collect()
+    (0..layers.nearest.len()).map(of).collect()
 }
 
 /// What others did to targets while they were used. Each fact is reported once: another file in a target's
@@ -69,10 +62,11 @@ fn held_on(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<String>> {
 pub fn changed(
     span: &SpanPlan,
     before: &Places,
+    held_before: &[Option<String>],
     blocks: &[Option<u64>],
     sink: EventSink<'_>,
 ) -> Vec<Warning> {
-    let mut places = replaced(span, before, sink);
+    let mut places = replaced(span, before, held_before, sink);
     let mut lost = lost(span, blocks, &allocated(span, sink));
     lost.retain(|one| !places.iter().any(|(change, place)| change.explains(place, one)));
     places.retain(|(change, place)| {
@@ -97,13 +91,23 @@ impl Change {
 
 /// One warning for each target whose path leads elsewhere now than it did before the load, or that somebody
 /// has cut or punched meanwhile.
-fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<(Change, Warning)> {
+fn replaced(
+    span: &SpanPlan,
+    before: &Places,
+    held_before: &[Option<String>],
+    sink: EventSink<'_>,
+) -> Vec<(Change, Warning)> {
     let after = places(span, sink);
+    let held_after = if held_before.iter().any(Option::is_some) {
+        within(sink, "look at what holds the targets".to_owned(), || held_on(&Layers::of(span)))
+    } else {
+        Vec::new()
+    };
+    let on = |held: &[Option<String>], index: usize| held.get(index).cloned().flatten();
     let warn = |(index, target): (usize, &TargetPlan)| {
-        let (then, now) = ((*before.found.get(index)?)?, *after.found.get(index)?);
-        let on = |places: &Places| places.held_on.get(index).cloned().flatten();
-        let (change, evidence) =
-            evidence(then, now, target).or_else(|| copied_up(&on(before)?, &on(&after)?))?;
+        let (then, now) = ((*before.0.get(index)?)?, *after.0.get(index)?);
+        let copied = || copied_up(&on(held_before, index)?, &on(&held_after, index)?);
+        let (change, evidence) = evidence(then, now, target).or_else(copied)?;
         let warning = Warning {
             kind: WarningKind::TargetReplaced,
             target: Some(target.name.clone()),
@@ -175,11 +179,11 @@ mod tests {
         let other = home.path().join("other");
         std::fs::write(&other, "other data").expect("a file");
         std::fs::rename(&other, &paths[2]).expect("replaced");
-        let told = changed(&span, &before, &[], &|_| {});
+        let told = changed(&span, &before, &[], &[], &|_| {});
         let names: Vec<_> = told.iter().map(|warning| warning.target.clone().unwrap()).collect();
         assert_eq!(names, [&span.targets[1].name, &span.targets[2].name].map(Clone::clone));
         assert!(told[0].evidence.contains("deleted") && told[1].evidence.contains("another"));
-        assert!(changed(&span, &places(&span, &|_| {}), &[], &|_| {}).is_empty());
+        assert!(changed(&span, &places(&span, &|_| {}), &[], &[], &|_| {}).is_empty());
     }
 
     /// "The file lost 98.4 % of its blocks" was said of a file that kept all of its blocks under no name.
@@ -196,7 +200,7 @@ mod tests {
         std::fs::rename(home.path().join("other"), &paths[0]).expect("replaced");
         let file = std::fs::File::options().write(true).open(&paths[1]).expect("a file");
         file.set_len(0).and_then(|()| file.set_len(1 << 20)).expect("a hole");
-        let kinds: Vec<_> = changed(&span, &before, &blocks, &|_| {})
+        let kinds: Vec<_> = changed(&span, &before, &[], &blocks, &|_| {})
             .into_iter()
             .map(|warning| (warning.target, warning.kind))
             .collect();
@@ -224,13 +228,13 @@ mod tests {
         let span = span(vec![target(file.path(), 0)]);
         let before = places(&span, &|_| {});
         file.as_file().set_len(4096).expect("cut");
-        let told = changed(&span, &before, &[], &|_| {});
+        let told = changed(&span, &before, &[], &[], &|_| {});
         assert!(
             told[0].evidence.contains("65,536") && told[0].evidence.contains("4,096"),
             "{told:?}"
         );
         file.as_file().set_len(65_536).expect("a hole");
-        let told = changed(&span, &before, &[], &|_| {});
+        let told = changed(&span, &before, &[], &[], &|_| {});
         assert_eq!(told.is_empty(), span.targets[0].open.write, "{told:?}");
     }
 }

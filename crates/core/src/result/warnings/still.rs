@@ -1,8 +1,9 @@
 //! Times at which the process was suspended.
 
-use super::super::{Warning, WarningKind};
+use super::super::beneath::group_uses;
+use super::super::{GroupUse, Warning, WarningKind};
 use super::number;
-use crate::beneath::{Edge, GroupReading};
+use crate::beneath::Edge;
 use crate::measure::SpanMeasurements;
 use crate::plan::SpanPlan;
 use crate::units::NANOS_PER_SEC;
@@ -61,24 +62,21 @@ pub fn suspended(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warning
 
 /// The control group whose quota stopped the process for as long at a time, if one did: with a long period
 /// it looks as a signal does.
-fn quota(measured: &SpanMeasurements) -> Option<&str> {
+fn quota(measured: &SpanMeasurements) -> Option<String> {
     let seen = measured.beneath.as_ref()?;
     let (begin, end) = (seen.at(Edge::Begin)?, seen.at(Edge::End)?);
-    let stops_for_long = |group: &&GroupReading| {
-        let then = begin.groups.iter().find(|then| then.folder == group.folder);
-        let stopped = then.and_then(|then| {
-            let periods = group.throttled_periods.checked_sub(then.throttled_periods)?;
-            group.throttled_ns.checked_sub(then.throttled_ns)?.checked_div(periods)
-        });
-        stopped.is_some_and(|stopped_ns| stopped_ns >= measured.suspended.longest_ns / 4 * 3)
+    let stops_for_long = |group: &GroupUse| {
+        let stopped_ns = group.throttled_ns.checked_div(group.throttled_periods);
+        stopped_ns.is_some_and(|stopped_ns| stopped_ns >= measured.suspended.longest_ns / 4 * 3)
     };
-    end.groups.iter().find(stops_for_long).map(|group| group.folder.as_str())
+    let mut groups = group_uses(begin, end, &seen.layers, measured.measured_ns).into_iter();
+    groups.find(stops_for_long).map(|group| group.folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beneath::{Observation, Reading};
+    use crate::beneath::{GroupReading, Observation, Reading};
     use crate::measure::{Ending, Suspended};
 
     /// A group with a quota was stopped so often since the measured time began, for so long in all.
