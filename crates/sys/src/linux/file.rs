@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::held::Held;
+use super::residency;
 
 /// How a target is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,18 +77,23 @@ impl TargetFile {
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
         let mut options = File::options();
         options.read(true).write(flags.write).custom_flags(flags.bits());
-        Self::of(options.open(path)?)
+        Self::of(options.open(path)?, flags)
     }
 
     /// Opens what is held, wherever `path` leads by now; where nothing is held, what `path` leads to.
     pub fn open_as_held(held: Option<&Held>, path: &Path, flags: OpenFlags) -> io::Result<Self> {
         match held {
-            Some(held) => Self::of(held.open(path, flags.write, flags.bits())?),
+            Some(held) => Self::of(held.open(path, flags.write, flags.bits())?, flags),
             None => Self::open(path, flags),
         }
     }
 
-    fn of(file: File) -> io::Result<Self> {
+    /// Some file systems take the flag of direct I/O, and use the page cache all the same (ext4 that journals
+    /// data). Those that say so are refused as others refuse the flag.
+    fn of(file: File, flags: OpenFlags) -> io::Result<Self> {
+        if flags.direct && residency::says_direct(&file) == Some(false) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
         let is_device = file.metadata()?.file_type().is_block_device();
         Ok(Self { file, is_device })
     }

@@ -178,12 +178,17 @@ pub fn set_direct(file: &File, direct: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether an open file can be read and written past the page cache, if its file system says so.
+pub fn says_direct(file: &File) -> Option<bool> {
+    let told = statx::of_open(file, libc::AT_STATX_DONT_SYNC, libc::STATX_DIOALIGN).ok()?;
+    (told.stx_mask & libc::STATX_DIOALIGN != 0).then_some(told.stx_dio_offset_align != 0)
+}
+
 /// Whether an open file cannot be read or written past the page cache. Some file systems say so, others
 /// refuse the flag.
 pub fn refuses_direct(file: &File) -> bool {
-    let told = statx::of_open(file, libc::AT_STATX_DONT_SYNC, libc::STATX_DIOALIGN).ok();
-    if let Some(told) = told.filter(|told| told.stx_mask & libc::STATX_DIOALIGN != 0) {
-        return told.stx_dio_offset_align == 0;
+    if let Some(can) = says_direct(file) {
+        return !can;
     }
     match set_direct(file, true) {
         Ok(()) => set_direct(file, false).is_err(),
