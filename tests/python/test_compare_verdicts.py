@@ -107,3 +107,26 @@ def test_a_verdict_that_is_doubted_has_the_doubt() -> None:
     assert verdict_words(doubted) == "cannot tell, as the runs drift"
     unknown = Verdict(CONDITION, None, None, is_met=False, why_not="no run has it")
     assert verdict_words(unknown) == "cannot be judged: no run has it"
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ((1, 1), "Each side has a single run"),
+        ((3, 1), "B has a single run"),
+        ((1, 3), "A has a single run"),
+    ],
+)
+def test_one_side_had_a_single_run_where_both_had(
+    kept: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    runs: tuple[int, int],
+    words: str,
+) -> None:
+    runner = SimulatedStorage(kept, {"old.dat": Truth(noise=0.01)})
+    a, b = ([runner.run((*COMMON, "old.dat")).run_id for _ in range(count)] for count in runs)
+    called(monkeypatch, "compare", ",".join(map(str, a)), ",".join(map(str, b)))
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"{words}: differences between runs are not in the interval" in told
+    assert "ne side has" not in told

@@ -104,6 +104,15 @@ class Comparison:
         """Whether the runs are such that a test of their means says what it seems to say."""
         return self.between_runs and not self.doubts and self.error is not None
 
+    @property
+    def single_side(self) -> str:
+        """Which side has a single run, in words; empty where none has."""
+        if self.between_runs:
+            return ""
+        if self.a_runs == self.b_runs:
+            return "each side has a single run"
+        return f"{'A' if self.a_runs < self.b_runs else 'B'} has a single run"
+
     def p_beyond(self, limit: float) -> float:
         """Return how likely a change so great is, if the true one is at most this (one-sided)."""
         return self._one_sided(limit, 1.0)

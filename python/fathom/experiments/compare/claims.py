@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["change_claim", "change_words", "compare_claims", "with_claims"]
 
+_ONE_SINGLE = "one side has a single run"
+
 # From here on neighbouring runs are said to resemble each other: twice the standard error of
 # the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
 _TOLD_RESEMBLANCE = 0.45
@@ -152,11 +154,12 @@ def _rest(found: RunComparison) -> list[tuple[str, str]]:
         ("missing", f"{name} cannot be compared: {why}.") for name, why in found.missing.items()
     ]
     if found.latency is not None:
-        claims.append(("distribution", _latency_sentence(found.latency)))
+        claims.append(("distribution", _latency_sentence(found.latency, _single_side(found))))
     if any(not one.between_runs for one in found.metrics.values()):
+        side = _single_side(found)
         words = (
-            "One side has a single run: differences between runs are not in its interval, which "
-            "may be too narrow. Repeat it."
+            f"{side[0].upper()}{side[1:]}: differences between runs are not in the interval, "
+            "which may be too narrow. Repeat it."
         )
         claims.append(("single", words))
     doubted: dict[str, list[str]] = {}
@@ -193,8 +196,14 @@ def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
     )
 
 
-def _latency_sentence(latency: DistributionComparison) -> str:
-    certainty = "one side has a single run, so that chance cannot be told: repeat it"
+def _single_side(found: RunComparison) -> str:
+    """Say which side has a single run, if one has."""
+    sides = (one.single_side for one in found.metrics.values())
+    return next(filter(None, sides), _ONE_SINGLE)
+
+
+def _latency_sentence(latency: DistributionComparison, single: str = _ONE_SINGLE) -> str:
+    certainty = f"{single}, so that chance cannot be told: repeat it"
     p_value = latency.p_value if latency.family_p_value is None else latency.family_p_value
     if p_value is not None:
         certainty = f"p {p_equation(p_value)}"

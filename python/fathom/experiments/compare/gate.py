@@ -162,7 +162,7 @@ def _doubts(found: Comparison) -> tuple[str, ...]:
     if found.between_runs:
         return found.doubts
     apart = (one for one in found.doubts if NAME_APART in one)
-    return (*apart, "one side has a single run, which tells nothing of how runs differ")
+    return (*apart, f"{found.single_side}, which tells nothing of how runs differ")
 
 
 def verdict_words(one: Verdict) -> str:
