@@ -8,14 +8,22 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fathom
 import pytest
 from fathom.experiments.assess import EFFORTS, TargetError, foresee, opened_target
 from fathom.experiments.assess.scratch import remove_abandoned
+from fathom.experiments.prepare.target import target_facts
 from fathom.store import Store
+from support import loop_device
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOP = Path("/dev/loop16")
 MIB = 1 << 20
 FATHOM = Path(sys.executable).with_name("fathom")
 COMMAND = [str(FATHOM), "assess", "--quick", "--seconds", "10", "--size-mib", "64"]
@@ -138,3 +146,39 @@ def test_ctrl_c_half_way_gives_a_partial_verdict_of_real_runs(tmp_path: Path) ->
     assert "This verdict is partial: 4 measurements were made" in " ".join(shown.split())
     assert "was interrupted" in told
     assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def on_ext4(folder: Path, features: list[str], options: str) -> Iterator[Path]:
+    """Mount a new ext4; skip where that cannot be."""
+    image, place = folder / "image", folder / "place"
+    image.touch()
+    os.truncate(image, 256 * MIB)
+    place.mkdir()
+    with loop_device(LOOP, image):
+        made = subprocess.run(["/usr/sbin/mkfs.ext4", "-qF", *features, LOOP], check=False)
+        words = ["mount", "-o", options, LOOP, place]
+        if made.returncode or subprocess.run(words, check=False).returncode:
+            pytest.skip("ext4 cannot be made or mounted here")
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", place], check=True)  # noqa: S607
+
+
+@pytest.mark.parametrize(
+    ("features", "options", "is_direct"),
+    [([], "data=journal", False), (["-O", "inline_data", "-I", "1024"], "noatime", True)],
+)
+def test_ext4_that_journals_data_failed_in_all_loads_as_it_takes_the_flag_of_direct_io(
+    tmp_path: Path, features: list[str], options: str, *, is_direct: bool
+) -> None:
+    """Elsewhere an empty file lies in its inode, from where there is none either, until it grows."""
+    with on_ext4(tmp_path, features, options) as place:
+        with opened_target(str(place), 64 * MIB, writes=False) as target:
+            assert target.is_direct == is_direct
+            assert Path(target.path).stat().st_size == 0
+        (place / "own.dat").write_bytes(b"x" * (64 * MIB))
+        with opened_target(str(place / "own.dat"), 0, writes=False) as target:
+            assert target.is_direct == is_direct
+        assert target_facts(place / "own.dat").is_direct == is_direct

@@ -29,7 +29,7 @@ use fathom_core::request::{self, Job};
 use fathom_core::result::RunResult;
 use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
-use fathom_core::{guard, prepare};
+use fathom_core::{guard, prepare, storage};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
@@ -119,6 +119,13 @@ fn option_words(request: &str) -> PyResult<Vec<String>> {
 fn forbidden_path(py: Python<'_>, path: PathBuf, stores: Vec<PathBuf>) -> Option<String> {
     let found = detached(py, || guard::forbidden_path(&path, &[], &stores));
     found.map(|finding| finding.to_string())
+}
+
+/// Whether a file or block device can be read and written past the page cache, as far as its file system says.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn bypasses_page_cache(py: Python<'_>, path: PathBuf) -> bool {
+    detached(py, || storage::bypasses_page_cache(&path))
 }
 
 /// The job with its permission, which stands beside what is requested: this may come from a file, a store or
@@ -557,6 +564,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(logins::login_wanted, module)?)?;
     module.add_function(wrap_pyfunction!(logins::log_in, module)?)?;
     module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
+    module.add_function(wrap_pyfunction!(bypasses_page_cache, module)?)?;
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(lend_job, module)?)?;

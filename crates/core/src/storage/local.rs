@@ -1,6 +1,6 @@
 //! Storage of this host: files and block devices, by their paths.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::device;
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
+use fathom_sys::residency;
 
 use super::Local;
 use super::contract::{Creation, Facts, Source, Storage};
@@ -20,6 +21,14 @@ use crate::plan::{FilePlan, TargetPlan};
 use crate::prepare::{self, Created, PrepareError};
 use crate::supervise::within;
 use crate::verify::Origin;
+
+/// Whether a file or block device can be read and written past the page cache, as far as its file system says.
+///
+/// An empty file may lie in its inode, from where it cannot, and be another one as soon as it holds something.
+#[must_use]
+pub fn bypasses_page_cache(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| !residency::refuses_direct(&file))
+}
 
 impl Storage for Local {
     fn look(&self, _may_be_made: bool) -> Result<Facts, Failure> {

@@ -12,5 +12,6 @@ mod tests;
 
 pub(crate) use answering::Answering;
 pub use contract::Facts;
+pub use local::bypasses_page_cache;
 pub use location::{Local, Location, Served};
 pub use target::{Misnomer, Protocol, Remote, Target};

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fathom import _fathom
 from fathom._addresses import is_address, misnomer
 from fathom._files import size_of
 from fathom._provenance import is_among_devices
@@ -26,6 +28,7 @@ __all__ = ["AssessedTarget", "Kind", "foreseen_target", "opened_target"]
 Kind = Literal["scratch", "file", "device", "network"]
 
 _LEAST_BYTES = 64 * MIB
+_BEYOND_AN_INODE = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -257,9 +260,11 @@ def _must_be_writable(name: str, path: Path) -> None:
 
 
 def _is_direct(path: Path) -> bool:
-    """Whether the page cache can be left out; open(2): EINVAL where it cannot."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    return True
+    """Whether the page cache can be left out, as far as the file system says."""
+    if not path.is_file() or path.stat().st_size:
+        return _fathom.bypasses_page_cache(path)
+    # An empty file may lie in its inode, from where that is not possible: one beside it is asked.
+    with tempfile.TemporaryFile(dir=path.parent) as other:
+        other.write(bytes(_BEYOND_AN_INODE))
+        other.flush()
+        return _fathom.bypasses_page_cache(f"/proc/self/fd/{other.fileno()}")

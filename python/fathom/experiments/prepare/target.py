@@ -7,6 +7,7 @@ import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fathom import _fathom
 from fathom._addresses import is_address, misnomer
 from fathom._files import size_of
 from fathom._hanging import LIMIT_S, within
@@ -139,16 +140,7 @@ def _facts(path: str | os.PathLike[str]) -> TargetFacts:
         is_device=is_device,
         size_bytes=size_bytes,
         identity={"number": known, "serial": beneath.device_serial if is_device else None},
-        is_direct=_is_direct(name),
+        is_direct=_fathom.bypasses_page_cache(name),
         file_system=beneath.file_system,
         device_bytes=beneath.device_bytes,
     )
-
-
-def _is_direct(path: str) -> bool:
-    """Whether the page cache can be left out; open(2): EINVAL where it cannot."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
-    except OSError:
-        return False
-    return True
