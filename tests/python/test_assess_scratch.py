@@ -157,7 +157,7 @@ def on_ext4(folder: Path, features: list[str], options: str) -> Iterator[Path]:
     place.mkdir()
     with loop_device(LOOP, image):
         made = subprocess.run(["/usr/sbin/mkfs.ext4", "-qF", *features, LOOP], check=False)
-        words = ["mount", "-o", options, LOOP, place]
+        words: list[str | Path] = ["mount", "-o", options, LOOP, place]
         if made.returncode or subprocess.run(words, check=False).returncode:
             pytest.skip("ext4 cannot be made or mounted here")
         try:
@@ -173,7 +173,7 @@ def on_ext4(folder: Path, features: list[str], options: str) -> Iterator[Path]:
 def test_ext4_that_journals_data_failed_in_all_loads_as_it_takes_the_flag_of_direct_io(
     tmp_path: Path, features: list[str], options: str, *, is_direct: bool
 ) -> None:
-    """Elsewhere an empty file lies in its inode, from where there is none either, until it grows."""
+    """An empty file may lie in its inode, from where there is none either, until it grows."""
     with on_ext4(tmp_path, features, options) as place:
         with opened_target(str(place), 64 * MIB, writes=False) as target:
             assert target.is_direct == is_direct

@@ -121,7 +121,8 @@ fn forbidden_path(py: Python<'_>, path: PathBuf, stores: Vec<PathBuf>) -> Option
     found.map(|finding| finding.to_string())
 }
 
-/// Whether a file or block device can be read and written past the page cache, as far as its file system says.
+/// Whether a file or block device can be read and written past the page cache, as far as its file system
+/// says.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn bypasses_page_cache(py: Python<'_>, path: PathBuf) -> bool {

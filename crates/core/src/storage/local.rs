@@ -22,9 +22,8 @@ use crate::prepare::{self, Created, PrepareError};
 use crate::supervise::within;
 use crate::verify::Origin;
 
-/// Whether a file or block device can be read and written past the page cache, as far as its file system says.
-///
-/// An empty file may lie in its inode, from where it cannot, and be another one as soon as it holds something.
+/// Whether a file or block device can be read and written past the page cache, as far as its file system
+/// says. An empty file may lie in its inode, from where it cannot until it holds more.
 #[must_use]
 pub fn bypasses_page_cache(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| !residency::refuses_direct(&file))
