@@ -199,6 +199,14 @@ impl Finder<'_> {
             .extend(below.into_iter().filter(|one| !layer.below.contains(one)).collect::<Vec<_>>());
     }
 
+    /// Says more about a layer about which nothing is said.
+    pub(super) fn say(&mut self, layer: usize, words: &str) {
+        let about = &mut self.found.all[layer].about;
+        if about.is_empty() {
+            words.clone_into(about);
+        }
+    }
+
     /// Each layer is entered once; layers without a number are known by their names and words.
     fn enter(&mut self, layer: Layer) -> usize {
         let is_same = |one: &Layer| {

@@ -24,7 +24,7 @@ pub use cpu::{CpuReading, Pressure};
 pub use groups::{GroupReading, IoLimit, LimitKind};
 pub(crate) use layers::{BY_PROCESS, OVER_NETWORK_DISK};
 pub use layers::{Layer, LayerKind, Layers};
-pub(crate) use places::{HIDDEN, IN_MEMORY, OVER_NETWORK};
+pub(crate) use places::{COPIES, HIDDEN, IN_MEMORY, OVER_NETWORK};
 pub use processes::ProcessTime;
 pub use servers::{Server, Serving};
 pub use watch::{Edge, Observation, Reading, Stall, Watch};

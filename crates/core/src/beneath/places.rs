@@ -22,6 +22,18 @@ pub(crate) const OVER_NETWORK: &str = "served over the network";
 /// What is said of a file system that no mount of this namespace shows.
 pub(crate) const HIDDEN: &str = "whose mount cannot be seen from here";
 
+/// What is said of a file system that writes all data more than once, with how often; as far as devices are
+/// there for it.
+pub(crate) const COPIES: [(&str, u64); 3] = [
+    ("which writes all data twice", 2),
+    ("which writes all data three times", 3),
+    ("which writes all data four times", 4),
+];
+/// How often Btrfs writes data of these profiles (btrfs(5), "PROFILES"). What parity adds differs from write
+/// to write.
+const BTRFS_COPIES: [(&str, u64); 5] =
+    [("dup", 2), ("raid1", 2), ("raid10", 2), ("raid1c3", 3), ("raid1c4", 4)];
+
 /// What lies beneath a file. The kernel is asked for its mount: the text of its path may name one that lies
 /// hidden beneath another, and a file of another process or namespace has no path here.
 pub(super) fn of_file(finder: &mut Finder<'_>, path: &Path, depth: usize) -> Option<usize> {
@@ -135,6 +147,11 @@ fn of_mount(finder: &mut Finder<'_>, mount: &Mount, path: &Path, depth: usize) -
         _ => devices(finder, mount, depth + 1),
     };
     finder.lay(layer, below);
+    if name == "btrfs"
+        && let Some(words) = btrfs_copies_in_words(finder, mount)
+    {
+        finder.say(layer, words);
+    }
     finder.serve(layer, Server::of_mount(mount));
     layer
 }
@@ -156,16 +173,47 @@ fn devices(finder: &mut Finder<'_>, mount: &Mount, depth: usize) -> Vec<usize> {
 }
 
 fn sources(finder: &Finder<'_>, mount: &Mount) -> Vec<Number> {
+    let found = named(finder, mount);
+    btrfs_group(finder, &found).map_or(found, |(_, parts)| parts)
+}
+
+/// The devices that the source of a mount names.
+fn named(finder: &Finder<'_>, mount: &Mount) -> Vec<Number> {
     // bcachefs names all of its devices, with colons between them.
     let named = mount.source.split(':').filter(|source| source.starts_with('/'));
     let number = |source: &str| match finder.machine.identity(Path::new(source))? {
         Identity::Device(number) => Some(number),
         _ => None,
     };
-    let found: Vec<Number> = named.filter_map(number).collect();
+    named.filter_map(number).collect()
+}
+
+/// The Btrfs file system on any of these devices: its identifier, and all devices.
+fn btrfs_group(finder: &Finder<'_>, found: &[Number]) -> Option<(String, Vec<Number>)> {
     let groups = btrfs_groups(finder.machine);
-    let group = groups.into_iter().find(|(_, parts)| found.iter().any(|one| parts.contains(one)));
-    group.map_or(found, |(_, parts)| parts)
+    groups.into_iter().find(|(_, parts)| found.iter().any(|one| parts.contains(one)))
+}
+
+/// How often Btrfs writes all data, if that is more than once and sure: a conversion leaves profiles side by
+/// side, and what a missing device should hold is not written.
+fn btrfs_copies_in_words(finder: &Finder<'_>, mount: &Mount) -> Option<&'static str> {
+    let (uuid, _) = btrfs_group(finder, &named(finder, mount))?;
+    let (files, place) = (finder.machine.files(), format!("sys/fs/btrfs/{uuid}"));
+    let is_missing = |device: String| {
+        let text = files.text(&format!("{place}/devinfo/{device}/missing"));
+        text.is_some_and(|text| text.trim() != "0")
+    };
+    if files.names(&format!("{place}/devinfo")).into_iter().any(is_missing) {
+        return None;
+    }
+    let has = |profile: &str| {
+        let bytes = files.text(&format!("{place}/allocation/data/{profile}/total_bytes"));
+        bytes.is_some_and(|bytes| bytes.trim() != "0")
+    };
+    let is_one_of_others = ["single", "raid0", "raid5", "raid6"].into_iter().any(has);
+    let copies = BTRFS_COPIES.iter().filter(|(profile, _)| has(profile)).map(|(_, copies)| *copies);
+    let least = copies.min().filter(|_| !is_one_of_others)?;
+    COPIES.iter().find(|(_, copies)| *copies == least).map(|(words, _)| *words)
 }
 
 /// What lies beneath the data of a file of an overlay. A target that the load opens for writing is copied up

@@ -15,7 +15,7 @@ pub(super) use flows::SEEN;
 pub(super) use make::{group_uses, loaded_ns, of_span};
 
 use crate::beneath::{
-    BY_PROCESS, Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, OVER_NETWORK_DISK,
+    BY_PROCESS, COPIES, Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, OVER_NETWORK_DISK,
     Pressure, ProcessIo, Stall,
 };
 
@@ -77,6 +77,12 @@ impl LayerUse {
             LayerKind::Disk => is_served_disk(),
             _ => self.is_served(),
         }
+    }
+
+    /// How often it writes all data to what lies beneath it.
+    pub(crate) fn copies(&self) -> u64 {
+        let told = COPIES.iter().find(|(words, _)| self.about == *words);
+        told.map_or(1, |(_, copies)| *copies)
     }
 
     /// A file system that is mounted from a server on the network.

@@ -46,6 +46,8 @@ pub(super) struct Came {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Witness {
     pub(super) asked: Flow,
+    /// How often each byte that was asked is written on its way there.
+    pub(super) copies: u64,
     /// No other target goes through it.
     pub(super) is_alone: bool,
     /// What devices saw; absent where bytes alone are known.
@@ -111,6 +113,12 @@ impl Came {
 }
 
 impl Witness {
+    /// The same where each byte that is written comes so often.
+    pub(super) fn with_copies(self, copies: u64) -> Self {
+        let copies = if self.asked.name == "writes" && self.asked.bytes > 0 { copies } else { 1 };
+        Self { copies, share: self.share / copies as f64, ..self }
+    }
+
     /// What is missing.
     pub(super) fn missing_bytes(&self) -> f64 {
         (1.0 - self.share) * self.asked.bytes as f64
@@ -118,12 +126,21 @@ impl Witness {
 
     /// What was seen, as a part of what was asked.
     pub(super) fn in_words(&self, names: &str) -> String {
-        format!("of {}, {}", self.asked.in_words(), self.seen_in_words(names))
+        format!("of {}, {}", self.asked_in_words(), self.seen_in_words(names))
+    }
+
+    /// What was asked, and how much that is with all copies.
+    fn asked_in_words(&self) -> String {
+        let asked = self.asked.in_words();
+        if self.copies == 1 {
+            return asked;
+        }
+        format!("{asked}, {} with all copies", size(self.asked.bytes * self.copies))
     }
 
     /// The same where what was seen may be that of others.
     pub(super) fn at_most_in_words(&self, names: &str) -> String {
-        let asked = self.asked.in_words();
+        let asked = self.asked_in_words();
         let seen = size(self.seen_bytes);
         if self.came.is_some() {
             return format!("of {asked}, at most {seen} reached {names}{OF_EVERYBODY}");

@@ -299,6 +299,7 @@ impl Case<'_> {
         let share = seen_bytes as f64 * self.late() / asked.bytes as f64;
         Witness {
             asked,
+            copies: 1,
             is_alone: self.is_alone(targets),
             came: None,
             is_fetched: false,
@@ -310,7 +311,29 @@ impl Case<'_> {
     fn at_devices(&self, group: &Group, name: &str) -> Witness {
         let counters = group.layers.iter().filter_map(|&layer| self.layer(layer).seen);
         let came = counters.map(|one| Came::of(&one, name)).fold(Came::default(), Came::and);
-        Witness { came: Some(came), ..self.witness(name, &group.targets, came.bytes) }
+        let copies = |&target: &usize| {
+            let nearest = self.origin_of(target).layers.first();
+            nearest.map_or(1, |&layer| self.copies_beneath(layer))
+        };
+        let least = group.targets.iter().map(copies).min().unwrap_or(1);
+        let witness = self.witness(name, &group.targets, came.bytes);
+        Witness { came: Some(came), ..witness.with_copies(least) }
+    }
+
+    /// How often each byte that a layer writes comes to the lowest devices, at least.
+    fn copies_beneath(&self, layer: u32) -> u64 {
+        let layer = self.layer(layer);
+        let least = layer.below.iter().map(|&below| self.copies_beneath(below)).min();
+        layer.copies() * least.unwrap_or(1)
+    }
+
+    /// How often each byte of these targets comes to a layer beneath them all, at least.
+    fn copies_above(&self, targets: &[usize], layer: u32) -> u64 {
+        let copies = |&target: &usize| -> u64 {
+            let layers = self.origin_of(target).layers.iter();
+            layers.take_while(|&&above| above != layer).map(|&at| self.layer(at).copies()).product()
+        };
+        targets.iter().map(copies).min().unwrap_or(1)
     }
 
     /// What this process fetched is known beside what the devices did for everybody. What it wrote may still
@@ -337,7 +360,9 @@ impl Case<'_> {
 
     fn at_layer(&self, layer: u32, name: &str) -> Option<Witness> {
         let Came { bytes, .. } = Came::of(&self.layer(layer).seen?, name);
-        Some(self.witness(name, &self.through(&[layer]), bytes))
+        let targets = self.through(&[layer]);
+        let copies = self.copies_above(&targets, layer);
+        Some(self.witness(name, &targets, bytes).with_copies(copies))
     }
 
     /// The targets that lie on any of these layers.

@@ -1,6 +1,7 @@
 //! Where figures come from, on machines made of files whose counters a load changes.
 
 mod cached;
+mod copies;
 mod few;
 mod small;
 mod together;

@@ -178,7 +178,10 @@ fn kept_back_by<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> Option<&'a str>
     let system = layers(seen, origin).next().filter(|one| one.kind == LayerKind::FileSystem)?;
     let first = layers(seen, origin).find_map(|one| one.seen)?;
     let asked = origin.asked;
-    let both = [(asked.read_bytes, first.read_bytes), (asked.write_bytes, first.write_bytes)];
+    // Over several devices, each gets a copy.
+    let copies = if system.below.len() == 1 { system.copies() } else { 1 };
+    let written = asked.write_bytes * copies;
+    let both = [(asked.read_bytes, first.read_bytes), (written, first.write_bytes)];
     let came = |&(asked, seen): &(u64, u64)| asked > 0 && seen as f64 >= SEEN * asked as f64;
     (!is_of_all(origin) && !both.iter().any(came)).then_some(system.name.as_str())
 }
