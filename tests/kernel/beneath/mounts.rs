@@ -238,26 +238,6 @@ fn the_page_cache_is_not_to_be_bypassed_where_the_file_system_cannot() {
     assert!(told.contains("file system cannot bypass the page cache"), "{told}");
 }
 
-/// ext4 that journals data takes the flag of direct I/O and uses the page cache: a file that a run made there
-/// was measured past the cache, with 0.09 ms for a write and "all of 85,828 writes reached vda".
-#[test]
-fn a_file_that_was_made_where_data_are_journaled_was_measured_past_the_page_cache() {
-    let bench = Bench::new();
-    fill(&bench.path("i.img"), 64 * MIB);
-    let Some(device) = Attached::new("/dev/loop2", &bench.path("i.img"), "on") else { return };
-    let name = device.path().to_str().unwrap();
-    if !run("mkfs.ext4", &["-q", "-F", name]) {
-        return skip("there is no mkfs.ext4");
-    }
-    let Some(mount) = Mount::new(&["-o", "data=journal", name]) else { return };
-    let file = mount.path().join("made.dat");
-    let output = bench.run(&format!("-c8M -b4K -r -Su -w100 -d1 {}", file.display()));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("file system cannot bypass the page cache"), "{told}");
-    let result = measure(&bench, "-b4K -r -w100 -Sw --stop-ios=500", &file);
-    assert!(!is_told(&result, "page_cache"), "{:?}", result["warnings"]);
-}
-
 /// One place with a Latin-1 name emptied the table of mounts: no device was seen beneath any file, and the
 /// guard knew of no mount.
 #[test]

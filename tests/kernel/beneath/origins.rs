@@ -232,6 +232,24 @@ fn btrfs_that_compresses_is_told_by_its_bytes_and_without_it_is_clean() {
     assert!(!is_told(&result, "not_the_device"), "{:?}", warnings(&result));
 }
 
+/// A file that a run made there was measured through the page cache, and the next run was refused.
+#[test]
+fn a_file_where_data_are_journalled_is_not_made_to_be_used_past_the_page_cache() {
+    let _turn = turn();
+    let Some(there) = OnLoop::new("ext4", 192, "data=journal") else { return };
+    let (bench, file) = (Bench::new(), there.file("t.dat"));
+    let name = file.to_str().unwrap();
+    let refused = |args: &str| {
+        let output = bench.run(&format!("{args} -b4K -r -d1 -W0 -Su {name}"));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains("mounted with data=journal"), "{told}");
+    };
+    refused("-c8M");
+    assert!(!file.exists());
+    fill(&file, FILE_BYTES);
+    refused("");
+}
+
 #[test]
 fn a_file_on_xfs_is_followed_to_the_disk() {
     let _turn = turn();

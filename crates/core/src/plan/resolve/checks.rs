@@ -145,10 +145,11 @@ impl Resolver<'_> {
             }
             Caching::Unbuffered if known.is_direct_possible == Some(false) => {
                 let message = format!(
-                    "the target '{name}' is {}, which cannot bypass the page cache",
-                    where_it_is(known)
+                    "the target '{name}' is {}, which cannot bypass the page cache{}",
+                    where_it_is(known),
+                    for_what(known)
                 );
-                self.findings.target(message, "leave -Su and -Sh out, or name another target");
+                self.findings.target(message, without_bypass(known));
             }
             Caching::Unbuffered => self.check_sector(target, known.logical_sector_bytes),
         }
@@ -232,6 +233,29 @@ fn where_it_is(known: &PathFacts) -> String {
         "" => "a local device".to_owned(),
         file_system => format!("on a file system of type {file_system}"),
     }
+}
+
+/// File systems that bypass the page cache for most files, and not for those whose data they journal,
+/// encrypt, verify or keep in the inode (`ext4_dio_alignment`, `f2fs_force_buffered_io` of the kernel).
+const FOR_MOST: [&str; 2] = ["ext4", "f2fs"];
+
+/// For which files a file system does not bypass the page cache, where that is not for all.
+fn for_what(known: &PathFacts) -> &'static str {
+    match known.file_system.as_str() {
+        _ if known.is_journalled => " as long as it is mounted with data=journal",
+        name if FOR_MOST.contains(&name) => {
+            " for this file, as for those with an attribute (lsattr) that has their data journalled, \
+             encrypted or verified, or kept in the inode"
+        }
+        _ => "",
+    }
+}
+
+fn without_bypass(known: &PathFacts) -> &'static str {
+    if known.is_journalled {
+        return "leave -Su and -Sh out, mount it without data=journal, or name another target";
+    }
+    "leave -Su and -Sh out, or name another target"
 }
 
 /// What something that is no target is, with article.

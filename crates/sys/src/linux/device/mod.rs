@@ -59,6 +59,8 @@ pub struct PathFacts {
     pub physical_sector_bytes: u32,
     /// Whether I/O past the page cache is possible; absent if the system does not tell.
     pub is_direct_possible: Option<bool>,
+    /// The file system writes all data to its journal first.
+    pub is_journalled: bool,
     /// Whether its device completes I/O that is polled for; absent if the system does not tell.
     pub is_polling_possible: Option<bool>,
     /// Type of the file system that holds it, such as `ext4`; empty for a device.
@@ -94,6 +96,7 @@ impl Default for PathFacts {
             logical_sector_bytes: 512,
             physical_sector_bytes: 4096,
             is_direct_possible: None,
+            is_journalled: false,
             is_polling_possible: None,
             file_system: String::new(),
             is_among_devices: false,
@@ -192,6 +195,9 @@ fn fill_from_file_system(facts: &mut PathFacts, real: &Path, metadata: &fs::Meta
     if let Some(mount) = mounts::of(real) {
         facts.is_remote = mount.is_remote();
         facts.is_read_only = mount.is_read_only;
+        facts.is_journalled = mount.journals_data();
+        // A file that is not there yet will be such a one.
+        facts.is_direct_possible = facts.is_journalled.then_some(false);
         facts.file_system = mount.file_system;
     }
 }

@@ -99,6 +99,11 @@ impl Mount {
         Some(if is_root { self.root.clone() } else { self.root.join(within) })
     }
 
+    /// Whether its file system writes all data to its journal first: it does so through the page cache.
+    pub fn journals_data(&self) -> bool {
+        self.options.split(',').any(|option| option == "data=journal")
+    }
+
     /// Whether another host serves it.
     pub fn is_remote(&self) -> bool {
         REMOTE.contains(&self.file_system.as_str())
@@ -312,6 +317,15 @@ mod tests {
     fn a_mount_without_a_source_is_one() {
         let mounts = parse("30 21 0:45 / /m rw,relatime - tmpfs  rw,size=4k\n");
         assert_eq!((mounts[0].source.as_str(), mounts[0].options.as_str()), ("", "rw,size=4k"));
+    }
+
+    #[test]
+    fn only_a_mount_that_journals_data_is_said_to_do_so() {
+        let of = |options: &str| {
+            parse(&format!("30 21 8:1 / /m rw - ext4 /dev/sda1 {options}\n"))[0].journals_data()
+        };
+        assert!(of("rw,nodelalloc,data=journal"));
+        assert!(!of("rw") && !of("rw,data=ordered") && !of("rw,journal_path=/data=journal"));
     }
 
     #[test]

@@ -202,6 +202,21 @@ fn caches_are_bypassed_only_where_it_is_possible() {
     assert!(planned(remote, &facts).open.direct);
 }
 
+/// Ext4 was said not to bypass the page cache at all, where only its mount or the file does not.
+#[test]
+fn why_a_file_cannot_be_used_past_the_page_cache_is_told() {
+    let unbuffered = one(|target| target.caching = Caching::Unbuffered);
+    let no_direct = PathFacts { is_direct_possible: Some(false), ..file(8 * MIB) };
+    let told = |known: PathFacts, words: &[&str]| {
+        let mut facts = host();
+        add(&mut facts, "t.dat", known);
+        assert_says(&error_of(unbuffered.clone(), &facts), ErrorClass::Target, words);
+    };
+    let journalled = PathFacts { is_journalled: true, ..no_direct.clone() };
+    told(journalled, &["ext4", "mounted with data=journal", "mount it without data=journal"]);
+    told(no_direct, &["ext4", "for this file", "journalled", "lsattr"]);
+}
+
 #[test]
 fn what_takes_no_writes_can_only_be_read() {
     let mut facts = host();
