@@ -93,6 +93,12 @@ struct Switch<'a> {
 }
 
 impl Switch<'_> {
+    /// Whether it needs a value, has none, and what follows it looks like one.
+    fn lacks(&self, next: &str) -> bool {
+        let needs = self.flag.form.starts_with(&format!("-{}<", self.flag.name));
+        needs && self.value.is_empty() && next.starts_with(|first: char| first.is_ascii_digit())
+    }
+
     fn apply(&self, draft: &mut Draft) -> Result<(), ParseError> {
         (self.flag.apply)(draft, self.value)
             .map_err(|reason| format!("invalid option '{}': {reason}", self.argument).into())
@@ -206,11 +212,22 @@ fn split(args: &[String]) -> Result<(Vec<&str>, Vec<String>), ParseError> {
     let first_target = args.iter().position(|arg| !arg.starts_with('-')).unwrap_or(args.len());
     let (switches, targets) = args.split_at(first_target);
     if let Some(late) = targets.iter().find(|arg| arg.starts_with('-')) {
-        let error = format!("option '{late}' must come before the targets");
-        return Err(error.into());
+        return Err(too_late(late, switches.last(), &targets[0]));
     }
     let targets = targets.iter().chain(behind.iter().skip(1)).cloned().collect();
     Ok((switches.iter().map(String::as_str).collect(), targets))
+}
+
+/// An option behind a target. What was taken for the target may be the value of the option before it.
+fn too_late(late: &str, before: Option<&String>, target: &str) -> ParseError {
+    let error = format!("option '{late}' must come before the targets, as '{target}' is one");
+    match before.map(|before| recognise(before)) {
+        Some(Err(wrong)) => wrong,
+        Some(Ok(option)) if option.lacks(target) => {
+            format!("{error}; a value stands beside its option: {}{target}", option.argument).into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// Reads the options that others depend on. What is unknown is left for the second pass to tell.
@@ -486,8 +503,22 @@ mod tests {
     #[test]
     fn a_dash_behind_a_target_was_another_target() {
         let error = parsed(&["-Rpxml", "t.dat", "-"]).unwrap_err().to_string();
-        assert_eq!(error, "option '-' must come before the targets");
+        assert_eq!(error, "option '-' must come before the targets, as 't.dat' is one");
         // Behind two dashes all are targets.
         assert!(parsed(&["-Rpxml", "--", "t.dat", "-"]).is_ok());
+    }
+
+    /// `-d 10 -b4K` was answered with "option '-b4K' must come before the targets".
+    #[test]
+    fn a_value_apart_from_its_option_was_a_target_without_a_word() {
+        let told = |args: &[&str]| parsed(args).unwrap_err().to_string();
+        let apart = told(&["-d", "10", "-b4K", "t.dat"]);
+        assert!(
+            apart.ends_with("as '10' is one; a value stands beside its option: -d10"),
+            "{apart}"
+        );
+        assert!(told(&["--rate", "10", "-b4K", "t.dat"]).starts_with("'--rate' needs a value"));
+        assert!(told(&["--time", "10", "-b4K", "t.dat"]).starts_with("unknown option '--time'"));
+        assert!(told(&["-L", "t.dat", "-b4K"]).ends_with("as 't.dat' is one"));
     }
 }
