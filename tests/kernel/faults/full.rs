@@ -55,6 +55,16 @@ fn every_write_that_finds_no_room_is_counted() {
     }
 }
 
+/// It was "Input/output error", whose cause was to be sought in the kernel's log.
+#[test]
+fn a_mapped_write_that_finds_no_room_says_so() {
+    let Some(mount) = small() else { return };
+    let path = sparse(&mount);
+    let output = Bench::new().run(&format!("--overwrite -W0 -d5 -b64K -w100 -r -Sm {path}"));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("No space left on device") && told.contains("make room"), "{told}");
+}
+
 /// Writes that found no room were part of the rate that a rule judged, and of none in the table.
 #[test]
 fn the_rate_that_a_rule_judges_is_that_of_ios_that_did_not_fail() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::held::Held;
-use super::residency;
+use super::{residency, space};
 
 /// How a target is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +72,10 @@ pub fn open_to_look(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 impl TargetFile {
     /// Opens an existing file or device. Nothing is created or cut.
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
@@ -103,6 +107,28 @@ impl TargetFile {
     #[must_use]
     pub fn is_device(&self) -> bool {
         self.is_device
+    }
+
+    /// Why a range of a file could not be used through a mapping, of which nothing but an error of the bus is
+    /// known: its bytes before the end, if the file ends there by now, or what the file system answers.
+    ///
+    /// # Errors
+    /// `StorageFull` or `QuotaExceeded` if a write finds no room there, else `EIO`.
+    pub fn why_unmapped(&self, offset_bytes: u64, bytes: usize, write: bool) -> io::Result<usize> {
+        let unknown = || io::Error::from_raw_os_error(libc::EIO);
+        if self.is_device {
+            return Err(unknown());
+        }
+        let left = self.file.metadata()?.len().saturating_sub(offset_bytes);
+        match usize::try_from(left) {
+            Ok(left) if left < bytes => return Ok(left),
+            _ if !write => return Err(unknown()),
+            _ => {}
+        }
+        match space::reserve(&self.file, offset_bytes..offset_bytes + bytes as u64) {
+            Err(error) if is_full(&error) => Err(error),
+            _ => Err(unknown()),
+        }
     }
 
     /// Brings what was written to stable storage, without metadata that reading it back does not need

@@ -188,6 +188,24 @@ mod tests {
         assert!(mapping.write_at(&bytes, 32 << 10).is_err());
     }
 
+    /// Both were "Input/output error", whose cause was to be sought in the kernel's log.
+    #[test]
+    fn a_file_that_was_cut_under_its_mapping_is_not_an_error_of_the_medium() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        scratch.as_file().set_len(64 << 10).unwrap();
+        let flags = OpenFlags { write: true, ..OpenFlags::default() };
+        let file = TargetFile::open(scratch.path(), flags).unwrap();
+        for write in [false, true] {
+            let whole = file.why_unmapped(0, 4096, write).unwrap_err();
+            assert_eq!(whole.raw_os_error(), Some(libc::EIO), "it has room");
+        }
+        scratch.as_file().set_len(6 << 10).unwrap();
+        for write in [false, true] {
+            assert_eq!(file.why_unmapped(4096, 4096, write).unwrap(), 2048);
+            assert_eq!(file.why_unmapped(32 << 10, 4096, write).unwrap(), 0);
+        }
+    }
+
     #[test]
     fn each_thread_has_a_guard_of_its_own() {
         std::thread::scope(|scope| {

@@ -58,11 +58,12 @@ impl SyncTarget for MappedTarget {
     const ENGINE: EngineKind = EngineKind::Mapped;
 
     fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32 {
-        to_result(self.mapping.read_at(bytes, offset_bytes))
+        let outcome = self.mapping.read_at(bytes, offset_bytes);
+        to_result(outcome.or_else(|_| self.file.why_unmapped(offset_bytes, bytes.len(), false)))
     }
 
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
-        to_result(self.mapping.write_at(bytes, offset_bytes).and_then(|written| {
+        let outcome = self.mapping.write_at(bytes, offset_bytes).and_then(|written| {
             match self.flush {
                 None => {}
                 Some(FlushMode::NonVolatileMemoryNoDrain) => {
@@ -73,6 +74,10 @@ impl SyncTarget for MappedTarget {
                 }
             }
             Ok(written)
+        });
+        to_result(outcome.or_else(|error| match error.raw_os_error() {
+            Some(EIO) => self.file.why_unmapped(offset_bytes, bytes.len(), true),
+            _ => Err(error),
         }))
     }
 
@@ -86,10 +91,13 @@ impl SyncTarget for MappedTarget {
     }
 }
 
+/// The same on every architecture of Linux (asm-generic/errno-base.h).
+const EIO: i32 = 5;
+
 fn to_result(outcome: std::io::Result<usize>) -> i32 {
     match outcome {
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
-        Err(error) => -error.raw_os_error().unwrap_or(5),
+        Err(error) => -error.raw_os_error().unwrap_or(EIO),
     }
 }
 
