@@ -30,6 +30,8 @@ struct Delays {
     stalled_until_ns: AtomicU64,
     served: AtomicU64,
     served_ns: AtomicU64,
+    /// How long after its time the latest of these was answered.
+    latest_ns: AtomicU64,
 }
 
 /// The mounted file system; dropping it unmounts it.
@@ -80,8 +82,15 @@ impl SlowFs {
         self.delays.served.load(Ordering::Relaxed)
     }
 
+    /// How much later than it should have been the latest answer since they were taken was given: this host had
+    /// no CPU for it.
+    pub fn latest(&self) -> Duration {
+        Duration::from_nanos(self.delays.latest_ns.load(Ordering::Relaxed))
+    }
+
     /// Number of requests since the last call, and the mean time from the arrival of one to its answer.
     pub fn take_served(&self) -> (u64, f64) {
+        self.delays.latest_ns.store(0, Ordering::Relaxed);
         let served = self.delays.served.swap(0, Ordering::Relaxed);
         let served_ns = self.delays.served_ns.swap(0, Ordering::Relaxed);
         (served, served_ns as f64 / served.max(1) as f64)
@@ -116,13 +125,16 @@ enum Answer {
 fn serve(due: &Receiver<Waiting>, delays: &Delays) {
     fathom_sys::thread::use_precise_timers();
     while let Ok(Waiting { arrived_ns, answer }) = due.recv() {
-        let due_ns = arrived_ns + delays.delay_ns.load(Ordering::Relaxed);
-        wait_until(due_ns);
+        wait_until(arrived_ns + delays.delay_ns.load(Ordering::Relaxed));
         // A stall may begin while a request waits, and may be prolonged.
         while now_ns() < delays.stalled_until_ns.load(Ordering::Relaxed) {
             wait_until(delays.stalled_until_ns.load(Ordering::Relaxed));
         }
-        delays.served_ns.fetch_add(now_ns() - arrived_ns, Ordering::Relaxed);
+        let delayed_ns = arrived_ns + delays.delay_ns.load(Ordering::Relaxed);
+        let due_ns = delayed_ns.max(delays.stalled_until_ns.load(Ordering::Relaxed));
+        let answered_ns = now_ns();
+        delays.latest_ns.fetch_max(answered_ns.saturating_sub(due_ns), Ordering::Relaxed);
+        delays.served_ns.fetch_add(answered_ns - arrived_ns, Ordering::Relaxed);
         delays.served.fetch_add(1, Ordering::Relaxed);
         match answer {
             Answer::Data(reply, bytes) => reply.data(&vec![0; bytes]),

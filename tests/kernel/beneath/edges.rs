@@ -13,8 +13,8 @@ use crate::faults::fault_fs::{Answer, FaultFs, Kind};
 use crate::latency::slow_fs::SlowFs;
 
 const DELAY: Duration = Duration::from_micros(200);
-/// Stalls of 0.2 s are told, and one that begins later than this is shorter by more than a test allows.
-const LATE: Duration = Duration::from_millis(180);
+/// What waits for 0.1 s at the end of a load has stalled: a host that is away for as long is a stall too.
+const LATE: Duration = Duration::from_millis(90);
 const TRIES: usize = 8;
 
 /// A file of a file system of one's own, and a bench beside it.
@@ -79,6 +79,7 @@ impl Stalls {
             while !run.is_finished() {
                 late = late.max(overslept(Duration::from_millis(10)));
             }
+            late = late.max(self.system.latest());
             let (code, result): (Option<i32>, Value) = run.join().unwrap();
             assert_eq!(code, Some(0), "{result}");
             let load = result["time_spans"][0]["began_unix_ns"].as_u64().unwrap_or_default();
@@ -116,7 +117,7 @@ fn a_stall_in_the_middle_is_told_without_latency() {
     let result = target.measure("-d3 -o1", ms(500), ms(1_500));
     let told = evidence(&result, "stalled");
     assert!(told.contains("Thread 0 waited 1.") && told.contains("none came back"), "{told}");
-    assert!(!is_told(&result, "stalled_at_end"));
+    assert!(!is_told(&result, "stalled_at_end"), "{}", result["warnings"]);
     let clean = target.measure("-d1 -o1", ms(0), ms(0));
     for kind in ["stalled", "stalled_at_end", "no_io_completed", "idle_between_ios"] {
         assert!(!is_told(&clean, kind), "{kind}: {}", clean["warnings"]);
