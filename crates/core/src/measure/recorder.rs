@@ -113,11 +113,25 @@ impl DirectionRecord {
     }
 }
 
+/// So many I/Os are entered together.
+const TOGETHER: usize = 64;
+
+/// I/Os that are entered together, all of one kind. One by one, each would wait for the memory of its bucket
+/// before the next is issued; together, the processor fetches many at a time.
+#[derive(Debug, Clone)]
+struct Together {
+    operation: Operation,
+    bytes: u64,
+    ios: usize,
+    latencies_ns: [u64; TOGETHER],
+}
+
 /// The statistics of one thread.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     targets: Vec<TargetRecord>,
     intervals: Intervals,
+    together: Together,
 }
 
 /// The interval in which an I/O completed, found without a division as long as it is that of the last one.
@@ -131,10 +145,15 @@ struct Intervals {
 impl Intervals {
     #[inline]
     fn index_at(&mut self, since_start_ns: u64) -> usize {
-        if since_start_ns.wrapping_sub(self.from_ns) >= self.interval_ns {
+        if self.is_over(since_start_ns) {
             self.move_to(since_start_ns);
         }
         self.index
+    }
+
+    #[inline]
+    fn is_over(&self, since_start_ns: u64) -> bool {
+        since_start_ns.wrapping_sub(self.from_ns) >= self.interval_ns
     }
 
     #[cold]
@@ -166,7 +185,9 @@ impl Recorder {
             slots: Slots::default(),
         };
         let intervals = Intervals { interval_ns, index: 0, from_ns: 0 };
-        Self { targets: vec![record; targets], intervals }
+        let (operation, latencies_ns) = (Operation::Read, [0; TOGETHER]);
+        let together = Together { operation, bytes: 0, ios: 0, latencies_ns };
+        Self { targets: vec![record; targets], intervals, together }
     }
 
     /// Enters a completion.
@@ -216,6 +237,37 @@ impl Recorder {
                 record.record_interval(index, bytes, latency_ns);
             }
         }
+    }
+
+    /// From now on, [`Self::record_repeated`] enters I/Os of this kind, on the first target.
+    pub fn repeat(&mut self, operation: Operation, bytes: u64) {
+        self.enter_together();
+        (self.together.operation, self.together.bytes) = (operation, bytes);
+    }
+
+    /// Enters a completion of the kind that repeats, by its service time: it had no schedule, so that there is
+    /// no response time of its own.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once per I/O")]
+    pub fn record_repeated(&mut self, latency_ns: u64, since_start_ns: u64) {
+        if self.intervals.interval_ns > 0 && self.intervals.is_over(since_start_ns) {
+            self.enter_together();
+            self.intervals.move_to(since_start_ns);
+        }
+        let together = &mut self.together;
+        together.latencies_ns[together.ios % TOGETHER] = latency_ns;
+        together.ios += 1;
+        if together.ios == TOGETHER {
+            self.enter_together();
+        }
+    }
+
+    #[inline(never)]
+    fn enter_together(&mut self) {
+        let Together { operation, bytes, ios, latencies_ns } = self.together;
+        let alike = Alike { bytes, since_start_ns: self.intervals.from_ns };
+        self.record_alike(0, operation, alike, latencies_ns[..ios].iter().copied());
+        self.together.ios = 0;
     }
 
     /// Enters an I/O that was in flight when the measured time began, and its age then.
@@ -299,11 +351,62 @@ impl Recorder {
 
     /// Closes the statistics.
     #[must_use]
-    pub fn finish(self) -> Vec<TargetRecord> {
+    pub fn finish(mut self) -> Vec<TargetRecord> {
+        if self.together.ios > 0 {
+            self.enter_together();
+        }
         self.targets
     }
 
     fn record_of(&mut self, target: usize, operation: Operation) -> &mut DirectionRecord {
         self.targets[target].of(operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::fixture;
+
+    const BYTES: u64 = 4096;
+
+    /// The records of so many I/Os, the latencies of which differ, one by one or together.
+    fn recorded(ios: u64, interval_ns: u64, is_together: bool) -> Vec<TargetRecord> {
+        let (measure_latency, interval_latency) = (true, interval_ns > 0);
+        let measured_ns = ios * 900;
+        let plan = crate::plan::SpanPlan {
+            measured_ns,
+            interval_ns,
+            measure_latency,
+            interval_latency,
+            ..fixture::span(Vec::new())
+        };
+        let mut recorder = Recorder::new(1, &plan, false);
+        let operation = Operation::Write;
+        recorder.repeat(operation, BYTES);
+        for io in 0..ios {
+            let (latency_ns, since_start_ns) = (500 + io * 37 % 4_000, io * 1_000);
+            if is_together {
+                recorder.record_repeated(latency_ns, since_start_ns);
+            } else {
+                let response_ns = latency_ns;
+                let completed = Completed { bytes: BYTES, latency_ns, response_ns, since_start_ns };
+                recorder.record(0, operation, completed);
+            }
+        }
+        recorder.finish()
+    }
+
+    /// Intervals begin in the midst of what is entered together, some pass without an I/O, and the last I/Os
+    /// come behind all of them.
+    #[test]
+    fn what_is_entered_together_is_what_is_entered_one_by_one() {
+        for ios in [0, 1, 63, 64, 65, 1_000] {
+            for interval_ns in [0, 300, 7_500, 64_000] {
+                let together = recorded(ios, interval_ns, true);
+                assert_eq!(together, recorded(ios, interval_ns, false), "{ios}, {interval_ns}");
+                assert_eq!(together[0].write.ios, ios);
+            }
+        }
     }
 }

@@ -8,7 +8,6 @@ use fathom_sys::hand_off::Owner;
 
 use super::{Backend, BackendError, Clock, Completion, ThreadStatistics, Worker};
 use crate::engine::backend::Transfer;
-use crate::measure::Completed;
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
     /// Enters what completed and performs the next I/O, again and again, as long as each is one that counts;
@@ -36,17 +35,13 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
         Completion { slot, mut result }: Completion,
         mut now_ns: u64,
     ) -> Result<u64, BackendError> {
-        let (bytes, operation) = (transfer.bytes, transfer.operation);
+        let bytes = transfer.bytes;
+        statistics.recorder.repeat(transfer.operation, u64::from(bytes));
         let mut submitted_ns = statistics.slots[slot as usize].submitted_ns;
         while result == bytes.cast_signed() && self.is_as_it_was(now_ns) {
             let latency_ns = now_ns - submitted_ns;
-            let completed = Completed {
-                bytes: u64::from(bytes),
-                latency_ns,
-                response_ns: latency_ns,
-                since_start_ns: now_ns - self.schedule.measure_from_ns,
-            };
-            statistics.recorder.record(0, operation, completed);
+            let since_start_ns = now_ns - self.schedule.measure_from_ns;
+            statistics.recorder.record_repeated(latency_ns, since_start_ns);
             self.tell_live(result, latency_ns, now_ns);
             submitted_ns = now_ns;
             let setup = &mut self.setup;
