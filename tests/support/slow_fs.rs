@@ -82,8 +82,7 @@ impl SlowFs {
         self.delays.served.load(Ordering::Relaxed)
     }
 
-    /// How much later than it should have been the latest answer since they were taken was given: this host had
-    /// no CPU for it.
+    /// How late the latest answer since they were taken was: this host had no CPU for it meanwhile.
     pub fn latest(&self) -> Duration {
         Duration::from_nanos(self.delays.latest_ns.load(Ordering::Relaxed))
     }

@@ -55,20 +55,35 @@ impl LatencyHistogram {
     /// Adds one value.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
-        let (page, sub) = place(value_ns);
-        if let Some(counts) = &mut self.pages[page] {
-            counts[sub] += 1;
-        } else {
-            self.count_on_new_page(page, sub, value_ns);
+        self.record_all(std::iter::once(value_ns));
+    }
+
+    /// Adds values. Their sums are taken in registers, after the buckets: each bucket that is written might
+    /// be one of the sums, for all that the compiler knows.
+    #[inline]
+    pub fn record_all(&mut self, values_ns: impl Iterator<Item = u64> + Clone) {
+        for value_ns in values_ns.clone() {
+            let (page, sub) = place(value_ns);
+            if let Some(counts) = &mut self.pages[page] {
+                counts[sub] += 1;
+            } else {
+                self.count_on_new_page(page, sub, value_ns);
+            }
         }
-        self.count += 1;
-        self.min_ns = self.min_ns.min(value_ns);
-        self.max_ns = self.max_ns.max(value_ns);
-        self.sum_ns += u128::from(value_ns);
-        // Signed, as the processor turns only such numbers into floating ones in one step.
-        let distance_ns = value_ns.abs_diff(self.origin_ns).min(i64::MAX as u64);
-        let distance = distance_ns.cast_signed() as f64;
-        self.squared_distances += distance * distance;
+        let Self { mut count, mut min_ns, mut max_ns, mut sum_ns, .. } = *self;
+        let mut squared_distances = self.squared_distances;
+        for value_ns in values_ns {
+            count += 1;
+            min_ns = min_ns.min(value_ns);
+            max_ns = max_ns.max(value_ns);
+            sum_ns += u128::from(value_ns);
+            // Signed, as the processor turns only such numbers into floating ones in one step.
+            let distance_ns = value_ns.abs_diff(self.origin_ns).min(i64::MAX as u64);
+            let distance = distance_ns.cast_signed() as f64;
+            squared_distances += distance * distance;
+        }
+        (self.count, self.min_ns, self.max_ns) = (count, min_ns, max_ns);
+        (self.sum_ns, self.squared_distances) = (sum_ns, squared_distances);
     }
 
     /// Adds one value several times.
@@ -235,10 +250,11 @@ impl LatencyHistogram {
     /// The first value comes this way, too.
     #[cold]
     fn count_on_new_page(&mut self, page: usize, sub: usize, value_ns: u64) {
-        self.grow(page)[sub] += 1;
-        if self.count == 0 {
+        let is_first = self.pages.iter().all(Option::is_none);
+        if is_first {
             self.origin_ns = value_ns;
         }
+        self.grow(page)[sub] += 1;
     }
 
     #[cold]

@@ -229,7 +229,7 @@ impl Recorder {
         record.ios += ios;
         record.bytes += ios * bytes;
         if let Some(histogram) = &mut record.latency {
-            latencies_ns.clone().for_each(|latency_ns| histogram.record(latency_ns));
+            histogram.record_all(latencies_ns.clone());
         }
         if self.intervals.interval_ns > 0 {
             let index = self.intervals.index_at(since_start_ns);
@@ -245,8 +245,8 @@ impl Recorder {
         (self.together.operation, self.together.bytes) = (operation, bytes);
     }
 
-    /// Enters a completion of the kind that repeats, by its service time: it had no schedule, so that there is
-    /// no response time of its own.
+    /// Enters a completion of the kind that repeats, by its service time: it had no schedule, so that there
+    /// is no response time of its own.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "once per I/O")]
     pub fn record_repeated(&mut self, latency_ns: u64, since_start_ns: u64) {
