@@ -1,7 +1,6 @@
 //! nfs-ganesha with its VFS back end, started by the test that needs it and ended with it.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::files::FileServer;
 use crate::namespace::INSIDE;
+use crate::ports::free_port;
 use crate::server::{FILE_BYTES, pattern, settings, skip};
 
 /// A running server with one export, in which is the file `disk`.
@@ -67,10 +67,6 @@ impl Default for Export<'_> {
     fn default() -> Self {
         Self { access: "RW", protocols: "4", folder: None }
     }
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Ganesha {

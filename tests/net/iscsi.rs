@@ -11,6 +11,7 @@ use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
 use crate::load::{Buffers, NONE, drive, drive_blind, floor_ms, request, scattered};
+use crate::ports::free_port;
 use crate::server::{FILE_BYTES, delaying_proxy, low_byte, pattern, settings, skip};
 
 pub const TARGET: &str = "iqn.2003-01.org.example:disk";
@@ -32,7 +33,7 @@ impl Tgt {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("disk"), pattern(0, FILE_BYTES)).unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         // Its control socket is a number of this host, of 32767 at most; tests run beside each other, and
         // one that has the number of another loses its daemon.
         let number = STARTED.fetch_add(1, Ordering::Relaxed) % AT_ONCE;

@@ -16,6 +16,7 @@ mod nbd_faults;
 mod nbd_tls;
 mod nfs;
 mod nfs3;
+mod ports;
 #[allow(dead_code)]
 mod samba;
 #[allow(dead_code)]

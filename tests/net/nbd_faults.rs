@@ -8,6 +8,7 @@ use fathom_net::{Address, Connection, FaultKind, Operation, Request, Settings};
 use fathom_sys::clock::now_ns;
 
 use crate::load::{Buffers, NONE, drive_blind, request};
+use crate::ports::free_port;
 use crate::server::{Server, is_missing, settings};
 
 const FILE: [&str; 2] = ["file", "{}/disk"];
@@ -139,7 +140,7 @@ fn who_never_answers_ends_the_connecting_in_time() {
 
 #[test]
 fn nobody_there_is_told_by_kind() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     drop(UnixListener::bind(&socket).unwrap());

@@ -7,6 +7,7 @@ use fathom_net::{Address, Connection, FaultKind, Operation, Request, TlsFiles};
 use tempfile::TempDir;
 
 use crate::load::{NONE, drive, request};
+use crate::ports::free_port;
 use crate::server::{FILE_BYTES, Server, is_missing, pattern, settings, skip};
 
 const FILE: [&str; 3] = ["file", "{}/disk", "logfile={}/log"];
@@ -49,10 +50,6 @@ fn prepared() -> Option<TempDir> {
     }
     skip("openssl makes no certificates");
     None
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A server that insists on TLS.

@@ -12,7 +12,7 @@ use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
 use crate::files::FileServer;
-use crate::ganesha::free_port;
+use crate::ports::free_port;
 use crate::server::{FILE_BYTES, pattern, settings, skip};
 
 pub const PASSWORD: &str = "pass w0rd";

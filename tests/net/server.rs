@@ -12,6 +12,8 @@ use fathom_net::{Address, Connection, Settings};
 use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
+use crate::ports::free_port;
+
 /// Size of the file that is served.
 pub const FILE_BYTES: u64 = 8 << 20;
 
@@ -48,9 +50,7 @@ impl Server {
 
     /// On a TCP port of loopback.
     pub fn tcp(options: &[&str], plugin: &[&str]) -> Self {
-        // Somebody else may take the port in between; then another is tried.
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self::start(Some(free()), options, plugin)
+        Self::start(Some(free_port()), options, plugin)
     }
 
     fn start(port: Option<u16>, options: &[&str], plugin: &[&str]) -> Self {

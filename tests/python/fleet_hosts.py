@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from fathom.fleet.certificates import make_certificates
 from forkserver import forkserver
+from ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -181,12 +182,6 @@ def _enter(space: str) -> None:
     with Path(f"/run/netns/{space}").open("rb") as opened:
         if ctypes.CDLL(None, use_errno=True).setns(opened.fileno(), _CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "setns")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind((_LOOPBACK, 0))
-        return int(found.getsockname()[1])
 
 
 def answers(host: str, port: int) -> bool:

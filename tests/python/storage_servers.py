@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,13 +39,6 @@ SECRETS = ("the s3cret of anna", "the s3cret of the array")
 _STARTS_WITHIN_S = 20.0
 # Of the file that tgt serves.
 LUN_BYTES = 8 << 20
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody uses."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Server:

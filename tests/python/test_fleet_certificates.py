@@ -12,7 +12,8 @@ import pytest
 from commands import command
 from cryptography import x509
 from fathom.fleet.certificates import certificate_files, make_certificates
-from fleet_hosts import free_port, start
+from fleet_hosts import start
+from ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -42,8 +42,8 @@ from fleet_hosts import (
     client_context,
     fleet_of,
     forked,
-    free_port,
 )
+from ports import free_port
 from support import undisturbed
 
 if TYPE_CHECKING:

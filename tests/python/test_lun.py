@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ from fathom.luns.steps import taken_away
 from fathom.luns.tgt import Tgt, read_targets
 from fathom.store import Store
 from ontap_server import Ontap
+from ports import free_port
 from tls import certificate
 
 if TYPE_CHECKING:
@@ -197,12 +197,6 @@ class Tgtd(NamedTuple):
         return ["--on", "tgt", "--control-port", self.control, "--target", IQN, *place]
 
 
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def _answers(server: Tgtd) -> bool:
     with suppress(subprocess.CalledProcessError):
         server.show()
@@ -216,7 +210,7 @@ def server() -> Iterator[Tgtd]:
     if tgtd is None or os.geteuid() != 0:
         pytest.skip("tgtd is not installed (Debian: tgt), or this is not root")
     # tgtd takes no higher control port than 32767.
-    port, control = _free_port(), str(10_000 + os.getpid() % 20_000)
+    port, control = free_port(), str(10_000 + os.getpid() % 20_000)
     process = subprocess.Popen(
         [tgtd, "-f", "-C", control, "--iscsi", f"portal=127.0.0.1:{port}"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

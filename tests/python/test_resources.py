@@ -43,6 +43,7 @@ from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
 from fathom.report.collect.events import _read
+from ports import free_port
 from reported import figures
 from support import time_zone
 from tls import certificate
@@ -415,12 +416,6 @@ def test_names_of_others_are_text_wherever_they_are_shown(tmp_path: Path) -> Non
 def test_an_address_is_an_address_and_no_header(address: str) -> None:
     with pytest.raises(InvalidRequestError, match="no address"):
         mail_of(evil(), "me@example.org", [address])
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Inbox:

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::ports::free_port;
 use crate::run::{Ran, run};
 use crate::server::{Server, is_missing};
 
@@ -97,7 +98,7 @@ fn a_server_that_fails_single_ios_is_counted_by_kind() {
 #[test]
 fn a_server_that_is_not_there_is_told_with_its_kind() {
     let folder = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let ran = run(folder.path(), &["-d1", &format!("nbd://127.0.0.1:{port}/")]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.result["failures"][0]["kind"], "unreachable", "{}", ran.errors);

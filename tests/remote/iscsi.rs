@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
+use crate::ports::free_port;
 use crate::run::run;
 use crate::server::skip;
 
@@ -29,7 +30,7 @@ impl Tgt {
         let disk = folder.path().join("disk");
         fs::File::create(&disk).unwrap().set_len(DISK_BYTES).unwrap();
         prepare(&disk);
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         // Its control socket is a number of this host, of 32767 at most: beyond, tgtd ends.
         let control = (1000 + u32::from(port) % 30_000).to_string();
         let mut command = Command::new("tgtd");

@@ -20,6 +20,8 @@ mod load;
 #[allow(dead_code)]
 mod namespace;
 mod nbd;
+#[path = "../net/ports.rs"]
+mod ports;
 mod reconnect;
 mod rewriting;
 mod run;
