@@ -7,6 +7,7 @@ loopback. The processes are forked, as one that loads Dask takes a second to sta
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import shutil
 import signal
@@ -34,6 +35,7 @@ _CLONE_NEWNET = 0x40000000
 # Addresses for measuring (RFC 2544), which no host of a lab has.
 _NETS = [f"198.{18 + at // 256}.{at % 256}" for at in range(512)]
 _LOOPBACK = "127.0.0.1"
+_NETWORKS = itertools.count()
 
 
 @dataclass
@@ -209,7 +211,8 @@ def _free_net() -> str:
 @contextmanager
 def _network(names: Sequence[str]) -> Iterator[dict[str, Place]]:
     """Make a bridge, and for each host a namespace with a link to it."""
-    bridge, net = f"fl{os.getpid() % 100_000}", _free_net()
+    # Links go some time after their namespace has: the next network has other names.
+    bridge, net = f"fl{os.getpid() % 100_000}n{next(_NETWORKS)}", _free_net()
     places: dict[str, Place] = {}
     with ExitStack() as made:
         ip("link", "add", bridge, "type", "bridge")
