@@ -18,6 +18,7 @@ from fathom import _packages
 from fathom._extras import install_line
 from fathom._files import anything, is_empty, replacing, why_no_file
 from fathom._finite import finite
+from fathom._formulas import no_formula
 from fathom._frames import arrow_type, completed
 from fathom.errors import FathomError
 
@@ -35,7 +36,6 @@ __all__ = [
     "content_of",
     "format_of",
     "new_file",
-    "no_formula",
     "write_file",
     "write_text",
 ]
@@ -45,7 +45,6 @@ Format = str
 # https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NONE_KNOWN: Columns = MappingProxyType({})
 # What XML cannot hold, and with it no cell of Excel.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -179,15 +178,6 @@ def _csv(rows: Sequence[dict[str, object]], stream: IO[str], columns: Columns) -
     writer = csv.DictWriter(stream, _names(rows, columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
-
-
-def no_formula(value: object) -> object:
-    """Return what no spreadsheet takes for a formula when it opens the file.
-
-    A label such as ``=cmd|...`` would be run by some (https://owasp.org/www-community/attacks/
-    CSV_Injection): it gets the apostrophe with which a text is typed there. Numbers stay.
-    """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _json(rows: Sequence[dict[str, object]], stream: IO[str], _columns: Columns) -> None:

@@ -11,7 +11,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import stat
 import tempfile
 from contextlib import contextmanager, suppress
@@ -259,7 +258,7 @@ def _put(
             give_new_name(unfinished, real)
             return
     # Unfinished files are tidied away, and this name is that of another's file for a moment.
-    aside = real.with_name(f"fathom-result-{secrets.token_hex(8)}{real.suffix}")
+    aside = real.with_name(f"fathom-result-{os.urandom(8).hex()}{real.suffix}")
     give_new_name(unfinished, aside)
     try:
         if before is not None and _is(before, real) and _replaced(aside, real, before, may_go):
@@ -313,7 +312,7 @@ def _check_replaceable(path: Path) -> None:
 def _begun(folder: Path) -> tuple[int, Path]:
     """Make an unfinished file, and hold its lock, by which others know that it is in use."""
     while True:
-        prefix = f"{_UNFINISHED}{secrets.token_hex(4)}-"
+        prefix = f"{_UNFINISHED}{os.urandom(4).hex()}-"
         handle, name = tempfile.mkstemp(prefix=prefix, dir=folder)
         fcntl.flock(handle, fcntl.LOCK_EX)
         # Another process may have tidied it away before it was locked.
@@ -333,7 +332,7 @@ def _check_there(handle: int, unfinished: Path, path: Path, *, keep: bool) -> No
     words = "its folder was moved or replaced meanwhile"
     if keep:
         # What is hidden there would be tidied away.
-        aside = moved.with_name(f"fathom-result-{secrets.token_hex(8)}{path.suffix}")
+        aside = moved.with_name(f"fathom-result-{os.urandom(8).hex()}{path.suffix}")
         give_new_name(moved, aside)
         words += f"; what was written is in {aside}"
     raise OSError(errno.ESTALE, words, str(path))

@@ -75,10 +75,12 @@ def test_help_loads_no_verb_and_no_results(tmp_path: Path) -> None:
     verbs = {f"fathom.cli.{verb.module}" for verb in VERBS.values()}
     assert not modules & verbs
     assert not modules & {"fathom.result", "fathom.stats", "fathom.store", "rich", "numpy"}
+    # Tables of the terminal had all that exports files for one function.
+    assert not modules & {"fathom._export", "fathom._files", "secrets"}
     # The other way round, so that the names above are those of modules.
     run = loaded_by("run", "--json", "-c4K", "-b4K", "-d1", "-W0", str(tmp_path / "scratch.dat"))
     assert {"fathom.cli.commands.list", "rich"} <= loaded_by("list")
-    assert {"fathom.cli.commands.run", "fathom.result"} <= run
+    assert {"fathom.cli.commands.run", "fathom.result", "fathom._files"} <= run
 
 
 def test_help_that_another_program_reads_is_plain_text() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom import clusters
-from fathom._export import no_formula
 from fathom._finite import json_words
+from fathom._formulas import no_formula
 from fathom._text import one_line
 from fathom.cli.views.runs import console, text_table
 from fathom.errors import InvalidRequestError

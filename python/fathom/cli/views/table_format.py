@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
-from fathom._export import no_formula
 from fathom._finite import json_words
+from fathom._formulas import no_formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
