@@ -248,6 +248,8 @@ fn a_file_where_data_are_journalled_is_not_made_to_be_used_past_the_page_cache()
     assert!(!file.exists());
     fill(&file, FILE_BYTES);
     refused("");
+    let result = measure(&bench, "-b4K -r -w100 -Sw --overwrite --stop-ios=500", &file);
+    assert!(!is_told(&result, "page_cache"), "{:?}", warnings(&result));
 }
 
 #[test]

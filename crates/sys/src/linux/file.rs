@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::held::Held;
 use super::{residency, space};
+use crate::kind::Kind;
 
 /// How a target is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,10 +73,6 @@ pub fn open_to_look(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 impl TargetFile {
     /// Opens an existing file or device. Nothing is created or cut.
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
@@ -126,7 +123,7 @@ impl TargetFile {
             _ => {}
         }
         match space::reserve(&self.file, offset_bytes..offset_bytes + bytes as u64) {
-            Err(error) if is_full(&error) => Err(error),
+            Err(error) if Kind::of(&error) == Kind::NoSpace => Err(error),
             _ => Err(unknown()),
         }
     }
